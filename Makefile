@@ -1,0 +1,46 @@
+# Two commands: `make demo` classifies documents, `make test` runs the tests. Both create .venv and do all set-up.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test lint docs bench clean
+.DEFAULT_GOAL := help
+
+help:
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(VENV)/base: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/test: $(VENV)/base
+	$(PIP) --editable '.[test,lint,docs,recipe]'
+	touch $@
+
+$(VENV)/bench: $(VENV)/base
+	$(PIP) --editable '.[bench]'
+	touch $@
+
+demo: $(VENV)/base ## classify eight documents over a dozen labels with the embedded model
+	$(BIN)/setscore classify --file examples/demo_documents.txt --labels examples/demo_labels.yaml
+
+test: $(VENV)/test lint ## lint, types, tests, examples and documentation
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/test ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(VENV)/test ## the documentation, into docs/_build/html
+	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
+
+bench: $(VENV)/bench ## side-by-side ratios against transformers' zero-shot pipeline
+	$(BIN)/python benchmarks/cpu.py
+
+clean: ## remove the environment and everything built
+	rm -rf $(VENV) dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

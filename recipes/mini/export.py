@@ -1,0 +1,115 @@
+"""Weights to the files that ship: an int8 ONNX graph, the tokenizer, a manifest with checksums, and a parity report.
+
+    python recipes/mini/export.py --weights W.safetensors --tokenizer tokenizer.json --texts general.jsonl
+
+`--texts` are general documents (JSONL with `text`, or .txt), never evaluation data: the activations seen on them set
+the int8 scales. The parity sample (tests/data/everyday.*) is scored with the fp32 graph, and its log-odds are kept in
+tests/data/fp32_log_odds.json, where a test compares the shipped int8 graph with them.
+"""
+
+import argparse
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from graph import Shape, export, joint_projection
+from quantize import Observed, QuantizedLinear, merge, quantize
+from safetensors.numpy import load_file
+
+from setscore.backbones.mini import MiniBackbone, default_folder
+from setscore.classifier import SetScoreClassifier
+from setscore.datasets import read_documents, read_labels
+from setscore.prompts import Template, Verbalizer
+
+ROOT = Path(__file__).parents[2]
+# Labels asked while activations are observed: everyday subjects, tones and kinds of text.
+OBSERVED_LABELS = (
+    "sports", "politics", "joy", "a complaint about a bill", "computer science", "anger or frustration",
+    "food and drink", "the right to a fair trial", "an insult", "the price of oil",
+)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--weights", type=Path, required=True)
+    parser.add_argument("--tokenizer", type=Path, required=True)
+    parser.add_argument("--texts", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=default_folder())
+    arguments = parser.parse_args()
+    weights = {name: value.astype(np.float32) for name, value in load_file(arguments.weights).items()}
+    texts = [row.document.text for row in read_documents(arguments.texts) if row.document]
+
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(arguments.tokenizer, arguments.out / "tokenizer.json")
+    with tempfile.TemporaryDirectory() as folder:
+        full_precision = Path(folder)
+        shutil.copyfile(arguments.tokenizer, full_precision / "tokenizer.json")
+        write(full_precision, export(weights).SerializeToString())
+        full = parity_scores(full_precision)
+        observed = merge(observe(full_precision, weights, texts))
+    write(arguments.out, export(weights, quantized=quantized_layers(weights, observed)).SerializeToString())
+    small = parity_scores(arguments.out)
+
+    flips = float(((full > 0) != (small > 0)).mean())
+    error = float(np.sqrt(((full - small) ** 2).mean()))
+    report = {"made_by": "python recipes/mini/export.py", "log_odds": np.round(full, 4).tolist()}
+    (ROOT / "tests" / "data" / "fp32_log_odds.json").write_text(json.dumps(report) + "\n")
+    print(f"{full.size} decisions of the parity sample: {flips:.2%} flip, rms error of the log-odds {error:.3f}")
+    print(f"{(arguments.out / 'model.onnx').stat().st_size / 1e6:.1f} MB in {arguments.out}")
+
+
+def write(folder: Path, graph: bytes) -> None:
+    """The graph and the manifest that the backbone verifies at load."""
+    (folder / "model.onnx").write_bytes(graph)
+    names = ("model.onnx", "tokenizer.json")
+    checksums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
+    (folder / "manifest.json").write_text(json.dumps({"sha256": checksums}, indent=2) + "\n")
+
+
+def load(folder: Path) -> MiniBackbone:
+    return MiniBackbone(attention="shared", verbalizer=Verbalizer("yes", "no"), folder=folder)
+
+
+def parity_scores(folder: Path) -> np.ndarray:
+    data = ROOT / "tests" / "data"
+    documents = [row.document for row in read_documents(data / "everyday.jsonl")]
+    labels = read_labels(data / "everyday_labels.yaml")
+    return SetScoreClassifier(labels, backbone=load(folder)).decision_function(documents)
+
+
+def observe(folder: Path, weights: Mapping[str, np.ndarray], texts: Sequence[str]) -> Iterator[dict[str, Observed]]:
+    """What every linear layer reads on general documents, batch by batch, with the fp32 weights."""
+    backbone = load(folder)
+    session = onnxruntime.InferenceSession(export(weights, observe=True).SerializeToString())
+    names = [output.name for output in session.get_outputs() if output.name != "log_odds"]
+    layers = sorted({name.rpartition(".")[0] for name in names})
+    template = Template.of("express")
+    for start in range(0, len(texts), 8):
+        batch = [text[:1500] for text in texts[start : start + 8]]
+        queries = [template.query(text, label) for text in batch for label in OBSERVED_LABELS]
+        for packed in backbone.batches(queries):
+            found = dict(zip(names, session.run(names, backbone.inputs(packed)), strict=True))
+            yield {
+                name: Observed(found[f"{name}.low"], found[f"{name}.high"], found[f"{name}.moments"].astype(np.float64))
+                for name in layers
+            }
+
+
+def quantized_layers(
+    weights: Mapping[str, np.ndarray], observed: Mapping[str, Observed], shape: Shape = Shape()
+) -> dict[str, QuantizedLinear]:
+    layers = {}
+    for name, seen in observed.items():
+        joint = name.endswith(".qkv")
+        weight = joint_projection(weights, shape, int(name.split(".")[1]))[0] if joint else weights[f"{name}.weight"]
+        layers[name] = quantize(weight, seen)
+    return layers
+
+
+if __name__ == "__main__":
+    main()

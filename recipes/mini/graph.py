@@ -1,0 +1,353 @@
+"""The embedded model as an ONNX graph, in fp32 or in int8.
+
+One graph serves both attention modes. Its rows follow the grid that `setscore.backbones.packing` lays out:
+
+    columns 0 .. D-1              the document: segment 1
+    columns D+(j-2)L .. +L-1      question j:   segment j = 2, 3, ...
+    anywhere                      padding:      segment 0
+
+A token sees segment 1 and its own segment. In exact mode the question belongs to segment 1, so D = N and m = 0.
+
+Inputs    token_ids, positions, segments  int64 [B, N]   N = D + m L
+          slots                           int64 [B, S]   columns to read
+          verbalizer                      int64 [2]      token ids of yes and no
+Output    log_odds                        float [B, S]
+
+Where the time goes, and what is done about it:
+
+- Linear layers run on the valid tokens only (flat [T, H]): padding costs nothing there.
+- Document attention is D x D, question attention is (m L) x (D + L): never N x N.
+- The last layer computes keys and values for all tokens, and everything else for the slots alone.
+- int8 (see `quantize`): fixed scales per input channel, folded into the weights: nothing is measured at run time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from builder import Builder
+from onnx import TensorProto, helper
+from quantize import QuantizedLinear
+
+Array = np.ndarray
+NEGATIVE = np.float32(-1e9)  # hides a key; not -inf, so that a padding cell that sees nothing stays finite
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The size of the model; the defaults are those of all-MiniLM-L6-v2."""
+
+    layers: int = 6
+    width: int = 384
+    heads: int = 12
+    epsilon: float = 1e-12
+
+    @property
+    def head_width(self) -> int:
+        return self.width // self.heads
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Names of what follows from the segments alone. Sizes are [1] tensors: B, N, D, m, L, S and mL."""
+
+    batch: str
+    columns: str
+    document: str
+    questions: str
+    length: str
+    slots: str
+    rest: str
+    flat: str  # [T] cell numbers of the valid tokens, counting the document cells of all rows first
+    cells: str  # [B*N] the valid token of each cell; padding points at some token and is masked
+    document_cells: str  # [B*D], [B*mL]: the same, part by part
+    question_cells: str
+    slot_tokens: str  # [B*S] the valid token of each slot
+    document_mask: str  # [B, 1, 1, D], added to attention scores
+    question_mask: str  # [B, 1, mL, D+L]
+    slot_mask: str  # [B, 1, S, N]
+
+
+def export(
+    weights: Mapping[str, Array],
+    shape: Shape = Shape(),
+    *,
+    quantized: Mapping[str, QuantizedLinear] | None = None,
+    observe: bool = False,
+) -> onnx.ModelProto:
+    """The graph of `weights`: fp32, or int8 where `quantized` gives the linear layers.
+
+    `observe` adds outputs for each linear layer's input: NAME.low and NAME.high [K], NAME.moments [K, K].
+    """
+    return _MiniGraph(weights, shape, quantized, observe).build()
+
+
+def joint_projection(weights: Mapping[str, Array], shape: Shape, layer: int) -> tuple[Array, Array]:
+    """Weight and bias of query, key and value together, with 1/sqrt(d) folded into the query rows."""
+    factor = np.ones(3 * shape.width, np.float32)
+    factor[: shape.width] = shape.head_width**-0.5
+    weight, bias = weights[f"l.{layer}.qkv.weight"], weights[f"l.{layer}.qkv.bias"]
+    return weight.astype(np.float32) * factor[:, None], bias.astype(np.float32) * factor
+
+
+class _MiniGraph(Builder):
+    def __init__(
+        self,
+        weights: Mapping[str, Array],
+        shape: Shape,
+        quantized: Mapping[str, QuantizedLinear] | None,
+        observe: bool,
+    ) -> None:
+        super().__init__()
+        self.weights, self.shape, self.quantized = weights, shape, quantized
+        self.observed: list[str] | None = [] if observe else None
+
+    def build(self) -> onnx.ModelProto:
+        self.grid = self._grid()
+        x = self._embed()
+        for layer in range(self.shape.layers - 1):
+            x = self._layer(x, layer)
+        x = self._last_layer(x, self.shape.layers - 1)
+        self.named(self.reshape(self._head(x), self.grid.batch, self.grid.slots), "log_odds")
+
+        def integer(name: str, *dims: str | int) -> onnx.ValueInfoProto:
+            return helper.make_tensor_value_info(name, TensorProto.INT64, dims)
+
+        inputs = [integer(name, "batch", "columns") for name in ("token_ids", "positions", "segments")]
+        inputs += [integer("slots", "batch", "slots"), integer("verbalizer", 2)]
+        outputs = [helper.make_tensor_value_info("log_odds", TensorProto.FLOAT, ["batch", "slots"])]
+        for name in self.observed or []:
+            dims = ["K1", "K2"] if name.endswith(".moments") else ["K1"]
+            outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, dims))
+        return self.model(inputs, outputs, "setscore_mini")
+
+    # What the segments say
+
+    def _grid(self) -> Grid:
+        zero, one, flatten = self.constant(np.int64(0)), self.constant([1]), self.constant([-1])
+        batch, columns = self.ops("Split", self.op("Shape", "segments"), outputs=2, num_outputs=2)
+        slots = self.op("Slice", self.op("Shape", "slots"), one, self.constant([2]))
+        last = self.op("Reshape", self.op("ReduceMax", "segments", keepdims=0), one)
+        questions = self.op("Max", self.op("Sub", last, one), zero)
+        column = self.op("Range", zero, self.op("Squeeze", columns), self.constant(np.int64(1)))
+        is_question = self.op("Greater", "segments", one)
+        first = self.op("ReduceMin", self.op("Where", is_question, column, columns), keepdims=0)
+        document = self.op("Reshape", first, one)
+        rest = self.op("Sub", columns, document)
+        length = self.op("Div", rest, self.op("Max", questions, one))
+
+        # Tokens are numbered document by document, then question by question, so both parts stay contiguous.
+        valid = self.op("Greater", self._part_by_part("segments", document, rest), zero)
+        tokens = self.op("Sub", self.op("CumSum", self.op("Cast", valid, to=TensorProto.INT64), zero), one)
+        tokens = self.op("Max", tokens, zero)
+        sizes_of_parts = self.op("Mul", self.op("Concat", document, rest, axis=0), batch)
+        document_cells, question_cells = self.ops("Split", tokens, sizes_of_parts, outputs=2, axis=0)
+        by_row = self.reshape(document_cells, batch, document), self.reshape(question_cells, batch, rest)
+        cells = self.op("Concat", *by_row, axis=1)  # [B, N]
+        slot_tokens = self.op("Reshape", self.op("GatherElements", cells, "slots", axis=1), flatten)
+        sizes = (batch, columns, document, questions, length, slots, rest)
+        return Grid(
+            *sizes,
+            flat=self.op("Reshape", self.op("NonZero", valid), flatten),
+            cells=self.op("Reshape", cells, flatten),
+            document_cells=document_cells,
+            question_cells=question_cells,
+            slot_tokens=slot_tokens,
+            document_mask=self._document_mask(document, rest),
+            question_mask=self._question_mask(batch, document, questions, length, rest),
+            slot_mask=self._slot_mask(),
+        )
+
+    def _mask(self, sees: str, *axes: int) -> str:
+        mask = self.op("Where", sees, self.constant(np.float32(0)), self.constant(NEGATIVE))
+        return self.op("Unsqueeze", mask, self.constant(axes))
+
+    def _split_columns(self, x: str, document: str, rest: str, axis: int = 1) -> list[str]:
+        return self.ops("Split", x, self.op("Concat", document, rest, axis=0), outputs=2, axis=axis)
+
+    def _part_by_part(self, x: str, document: str, rest: str) -> str:
+        """[B, N] to [B*D + B*mL]: the document cells of all rows, then their question cells."""
+        flatten = self.constant([-1])
+        parts = self._split_columns(x, document, rest)
+        return self.op("Concat", *(self.op("Reshape", part, flatten) for part in parts), axis=0)
+
+    def _document_mask(self, document: str, rest: str) -> str:
+        segments, _ = self._split_columns("segments", document, rest)
+        return self._mask(self.op("Greater", segments, self.constant(np.int64(0))), 1, 2)
+
+    def _question_mask(self, batch: str, document: str, questions: str, length: str, rest: str) -> str:
+        """Inside a block every valid token has the same segment, so "my own segment" means "not padding"."""
+        zero, one = self.constant(np.int64(0)), self.constant([1])
+        to_document, own = (self.op("Greater", s, zero) for s in self._split_columns("segments", document, rest))
+        to_document = self.op("Unsqueeze", to_document, one)
+        to_document = self.op("Expand", to_document, self.op("Concat", batch, rest, document, axis=0))
+        own = self.reshape(own, batch, questions, one, length)
+        own = self.op("Expand", own, self.op("Concat", batch, questions, length, length, axis=0))
+        own = self.reshape(own, batch, rest, length)
+        return self._mask(self.op("Concat", to_document, own, axis=2), 1)
+
+    def _slot_mask(self) -> str:
+        one = self.constant(np.int64(1))
+        mine = self.op("GatherElements", "segments", "slots", axis=1)
+        mine, theirs = (self.op("Unsqueeze", x, self.constant([axis])) for x, axis in ((mine, 2), ("segments", 1)))
+        sees = self.op("Or", self.op("Equal", theirs, mine), self.op("Equal", theirs, one))
+        return self._mask(self.op("And", sees, self.op("Greater", theirs, self.constant(np.int64(0)))), 1)
+
+    # Parts of the transformer
+
+    def _parameter(self, name: str) -> str:
+        return name if name in self.constants else self.constant(self.weights[name].astype(np.float32), name)
+
+    def _word_rows(self, ids: str) -> str:
+        """Rows of the word table, [n, H]; int8 rows carry a scale each."""
+        table = self.weights["word.weight"].astype(np.float32)
+        if self.quantized is None:
+            return self.op("Gather", self._parameter("word.weight"), ids)
+        scale = np.maximum(np.abs(table).max(axis=1, keepdims=True), 1e-12) / 127
+        if "word.codes" not in self.constants:
+            self.constant(np.rint(table / scale).astype(np.int8), "word.codes")
+            self.constant(scale.astype(np.float32), "word.scale")
+        rows = self.op("Cast", self.op("Gather", "word.codes", ids), to=TensorProto.FLOAT)
+        return self.op("Mul", rows, self.op("Gather", "word.scale", ids))
+
+    def _embed(self) -> str:
+        """The sum of word, position and token type, normalised: [T, H]."""
+        ids, positions = (
+            self.op("Gather", self._part_by_part(name, self.grid.document, self.grid.rest), self.grid.flat)
+            for name in ("token_ids", "positions")
+        )
+        table = self.weights["pos.weight"].astype(np.float32) + self.weights["typ.weight"][0].astype(np.float32)
+        places = self.op("Gather", self.constant(table, "position.weight"), positions)
+        return self._norm("ln", self.op("Add", self._word_rows(ids), places))
+
+    def _norm(self, name: str, x: str) -> str:
+        scale, bias = self._parameter(f"{name}.weight"), self._parameter(f"{name}.bias")
+        return self.op("LayerNormalization", x, scale, bias, axis=-1, epsilon=self.shape.epsilon)
+
+    def _input(self, name: str, x: str) -> str:
+        """`x` as the linear layer `name` reads it: uint8 codes if that layer is quantised."""
+        if self.observed is not None:
+            axis = self.constant([0])
+            self.observed += [
+                self.named(self.op("ReduceMin", x, axis, keepdims=0), f"{name}.low"),
+                self.named(self.op("ReduceMax", x, axis, keepdims=0), f"{name}.high"),
+                self.named(self.op("MatMul", self.op("Transpose", x, perm=[1, 0]), x), f"{name}.moments"),
+            ]
+        if self.quantized is None:
+            return x
+        linear = self.quantized[name]
+        # onnxruntime quantises with one scale at memory speed and with a scale per channel fifty times slower.
+        x = self.op("Mul", x, self.constant(1 / linear.scale, f"{name}.inverse_scale"))
+        codes = self.op("QuantizeLinear", x, self.constant(np.float32(1)), self.constant(np.uint8(linear.zero)))
+        copies = self.op("Gather", codes, self.constant(linear.copies, f"{name}.copies"), axis=1)
+        return self.op("Concat", codes, copies, axis=1)
+
+    def _product(self, name: str, x: str, weight: Array, linear: QuantizedLinear | None, bias: Array) -> str:
+        """x @ weight.T + bias; with `linear`, x holds its uint8 codes."""
+        offset = self.constant(bias.astype(np.float32), f"{name}.offset")
+        if linear is None:
+            y = self.op("MatMul", x, self.constant(weight.astype(np.float32).T, f"{name}.matrix"))
+            return self.op("Add", y, offset)
+        codes, step = self.constant(linear.codes, f"{name}.codes"), self.constant(linear.step, f"{name}.step")
+        zero = self.constant(np.zeros(linear.codes.shape[1], np.int8), f"{name}.zero")
+        one, input_zero = self.constant(np.float32(1)), self.constant(np.uint8(linear.zero))
+        return self.fused("MatMulIntegerToFloat", x, codes, one, step, input_zero, zero, offset)
+
+    def _linear(self, name: str, x: str) -> str:
+        linear = None if self.quantized is None else self.quantized[name]
+        weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
+        return self._product(name, self._input(name, x), weight, linear, bias)
+
+    def _heads(self, x: str, rows: str) -> str:
+        """[B*rows, H] to [B, A, rows, d]."""
+        width, heads = self.constant([self.shape.head_width]), self.constant([self.shape.heads])
+        return self.op("Transpose", self.reshape(x, self.grid.batch, rows, heads, width), perm=[0, 2, 1, 3])
+
+    def _tokens(self, x: str) -> str:
+        """[B, A, n, d] to [B*n, H]."""
+        x = self.op("Transpose", x, perm=[0, 2, 1, 3])
+        return self.op("Reshape", x, self.constant([-1, self.shape.width]))
+
+    def _inner(self, query: str, key: str) -> str:
+        """query @ key^T over the last axis, without a transposed copy."""
+        return self.fused("FusedMatMul", query, key, transB=1)
+
+    def _feed_forward(self, name: str, x: str) -> str:
+        down = self._linear(f"{name}.d", self.op("Gelu", self._linear(f"{name}.u", x)))
+        return self._norm(f"{name}.n2", self.op("Add", down, x))
+
+    # Layers
+
+    def _layer(self, x: str, layer: int) -> str:
+        name, shape, grid = f"l.{layer}", self.shape, self.grid
+        weight, bias = joint_projection(self.weights, shape, layer)
+        linear = None if self.quantized is None else self.quantized[f"{name}.qkv"]
+        joint = self._product(f"{name}.qkv", self._input(f"{name}.qkv", x), weight, linear, bias)
+        rows = self.op("Reshape", joint, self.constant([-1, shape.width]))  # query, key, value of token 0, of 1, ...
+        document = self._document_attention(rows)
+        question = self._question_attention(rows, *document[1:])
+        parts = [self._tokens(document[0]), self._tokens(question)]
+        attended = self.op("Gather", self.op("Concat", *parts, axis=0), grid.flat)
+        x = self._norm(f"{name}.n1", self.op("Add", self._linear(f"{name}.o", attended), x))
+        return self._feed_forward(name, x)
+
+    def _parts(self, rows: str, cells: str, count: str) -> list[str]:
+        """Query, key and value of `cells`, [B, A, count, d] each: one copy from the joint projection, one to heads."""
+        first = self.op("Mul", cells, self.constant(np.int64(3)))
+        indices = [self.op("Add", first, self.constant(np.int64(part))) for part in range(3)]
+        return [self._heads(self.op("Gather", rows, index), count) for index in indices]
+
+    def _document_attention(self, rows: str) -> tuple[str, str, str]:
+        """The document's attention output, and its keys and values for the questions: [B, A, D, d]."""
+        query, key, value = self._parts(rows, self.grid.document_cells, self.grid.document)
+        scores = self.op("Add", self._inner(query, key), self.grid.document_mask)
+        return self.op("MatMul", self.op("Softmax", scores, axis=-1), value), key, value
+
+    def _question_attention(self, rows: str, document_key: str, document_value: str) -> str:
+        """Each question against the document and itself: [B, A, mL, d]."""
+        grid, heads, width = self.grid, self.constant([self.shape.heads]), self.constant([self.shape.head_width])
+
+        def blocks(x: str, last: str) -> str:
+            return self.reshape(x, grid.batch, heads, grid.questions, grid.length, last)
+
+        query, key, value = self._parts(rows, grid.question_cells, grid.rest)
+        own = self._inner(blocks(query, width), blocks(key, width))
+        own = self.reshape(own, grid.batch, heads, grid.rest, grid.length)
+        scores = self.op("Concat", self._inner(query, document_key), own, axis=3)
+        weights = self.op("Softmax", self.op("Add", scores, grid.question_mask), axis=-1)
+        to_document, to_own = self._split_columns(weights, grid.document, grid.length, axis=3)
+        from_own = self.op("MatMul", blocks(to_own, grid.length), blocks(value, width))
+        from_own = self.reshape(from_own, grid.batch, heads, grid.rest, width)
+        return self.op("Add", self.op("MatMul", to_document, document_value), from_own)
+
+    def _last_layer(self, x: str, layer: int) -> str:
+        """Keys and values of every token; queries and all that follows for the slots only: [B*S, H]."""
+        name, width, grid = f"l.{layer}", self.shape.width, self.grid
+        weight, bias = joint_projection(self.weights, self.shape, layer)
+        codes = self._input(f"{name}.qkv", x)
+
+        def product(part: str, codes: str, start: int, stop: int) -> str:
+            linear = None if self.quantized is None else self.quantized[f"{name}.qkv"].columns(start, stop)
+            return self._product(f"{name}.{part}", codes, weight[start:stop], linear, bias[start:stop])
+
+        both = self.op("Gather", product("kv", codes, width, 3 * width), grid.cells)
+        key, value = self.ops("Split", both, outputs=2, axis=1, num_outputs=2)
+        query = product("q", self.op("Gather", codes, grid.slot_tokens), 0, width)
+        scores = self._inner(self._heads(query, grid.slots), self._heads(key, grid.columns))
+        scores = self.op("Add", scores, grid.slot_mask)
+        attended = self.op("MatMul", self.op("Softmax", scores, axis=-1), self._heads(value, grid.columns))
+        attended = self._tokens(attended)
+        slots = self.op("Gather", x, grid.slot_tokens)
+        x = self._norm(f"{name}.n1", self.op("Add", self._linear(f"{name}.o", attended), slots))
+        return self._feed_forward(name, x)
+
+    def _head(self, x: str) -> str:
+        """log p(yes) - log p(no) = logit of yes - logit of no, from two rows of the tied table (Eq. 2)."""
+        h = self._product("t", x, self.weights["t.weight"], None, self.weights["t.bias"])
+        h = self._norm("tn", self.op("Gelu", h))
+        rows = self._word_rows("verbalizer")
+        logits = self.op("MatMul", h, self.op("Transpose", rows, perm=[1, 0]))
+        logits = self.op("Add", logits, self.op("Gather", self._parameter("b"), "verbalizer"))  # [B*S, 2]
+        yes, no = self.ops("Split", logits, outputs=2, axis=1, num_outputs=2)
+        return self.op("Sub", yes, no)

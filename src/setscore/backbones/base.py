@@ -1,0 +1,50 @@
+"""The one interface that matters: a backbone answers queries with log-odds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from setscore.records import FloatArray, Query
+
+Attention = Literal["shared", "exact"]
+
+
+@dataclass(frozen=True)
+class BackboneSpec:
+    """What differs between backbones, as data; no scorer ever asks which family it talks to."""
+
+    name: str
+    family: str
+    summary: str
+    parameters: int
+    context: int  # tokens of document and question together
+    attention: tuple[Attention, ...]  # modes on offer, the native one first
+    licence: str
+    mask: str  # the mask token
+    leading_space: bool  # whether an answer carries the space before it (BPE) or not (WordPiece)
+    begin: tuple[str, ...] = ()  # special tokens before the prompt,
+    after_document: tuple[str, ...] = ()  # between document and question,
+    after_question: tuple[str, ...] = ()  # and at the end
+
+    @property
+    def special_tokens(self) -> int:
+        """How many tokens a prompt has beyond its text and slots."""
+        return len(self.begin) + len(self.after_document) + len(self.after_question)
+
+
+class Backbone(Protocol):
+    """Answers queries. A cache, a remote server and a fake for tests wrap the same methods."""
+
+    spec: BackboneSpec
+    attention: Attention
+
+    def log_odds(self, queries: Sequence[Query]) -> list[FloatArray]:
+        """One array per query: log p(yes) - log p(no) at each of its open slots, in their order (Eq. 2).
+
+        Nothing is truncated here: a query that does not fit into `spec.context` is an error.
+        """
+        ...
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """The characters [start, end) that each token of `text` covers, for cutting a text at a token."""
+        ...

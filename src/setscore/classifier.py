@@ -1,0 +1,149 @@
+"""Read this first: the whole method on one page.
+
+To decide which of m labels apply to a document, SetScore asks a masked-diffusion language model m questions,
+
+    Document:
+    <document>
+
+    Question: Does this document express <label>?
+    Answer:[MASK]
+
+and reads one number per label at the masked position: u = log p(yes) - log p(no), the log-odds (Eq. 2 of the paper).
+A calibration turns log-odds into probabilities, sigmoid(u / T), and decisions, probability >= tau. The model's weights
+are never touched: `fit` only chooses T and tau on a few labelled documents, and everything works without it too.
+
+    Document -> Template -> Query -> Backbone -> Scores -> Calibration -> Prediction
+"""
+
+import warnings
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from setscore.backbones import Backbone, load_backbone
+from setscore.calibration import TemperatureThreshold
+from setscore.errors import SetScoreError, TruncationWarning
+from setscore.prompts import Template, Verbalizer
+from setscore.records import FloatArray, IntArray, LabelSet, Scores, as_texts, names_in
+from setscore.scorers import PerLabelScorer
+from setscore.storage import read_json, write_json
+
+Candidates = Sequence[Collection[str]] | None  # a label set per document; None asks every label of every document
+FORMAT = "setscore.classifier/1"
+
+
+class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A training-free multi-label text classifier with scikit-learn's conventions.
+
+    labels          names, {name: description}, Label objects or a LabelSet; None takes the names seen in `fit`
+    backbone        a name (see `setscore models`) or an object with the Backbone interface
+    template        the name of a question, a question with {label}, or a whole prompt with {document} and {label}
+    verbalizer      the answers to compare: "yes/no", "true/false", "relevant/irrelevant", "present/absent"
+    attention       "auto" (native to the backbone), "shared" (document read once) or "exact" (once per label)
+    long_documents  "truncate" (read the beginning; how many is reported) or "chunk" (overlapping windows)
+    pool, overlap   how windows become one score ("max", "mean", "logmeanexp"), and the tokens they share
+    threshold       the probability from which a label is predicted before `fit` has chosen one
+
+    Fitted: `calibration_`; `classes_` holds the label names.
+    """
+
+    def __init__(
+        self,
+        labels: Any = None,
+        *,
+        backbone: str | Backbone = "setscore-mini",
+        template: str | Template = "express",
+        verbalizer: str | Verbalizer = "yes/no",
+        attention: str = "auto",
+        long_documents: str = "truncate",
+        pool: str = "max",
+        overlap: int = 64,
+        threshold: float = 0.5,
+    ) -> None:
+        self.labels, self.threshold = labels, threshold
+        self.backbone, self.attention = backbone, attention
+        self.template, self.verbalizer = template, verbalizer
+        self.long_documents, self.pool, self.overlap = long_documents, pool, overlap
+
+    def fit(self, X: Iterable[Any], y: Any) -> Self:
+        """Chooses temperature and threshold on documents `X` with gold `y`: an indicator matrix or lists of names."""
+        texts = as_texts(X)
+        self.labels_ = LabelSet.of(names_in(y) if self.labels is None else self.labels)
+        gold = self.labels_.gold(y, len(texts))
+        self.calibration_ = TemperatureThreshold().fit(self.score_documents(texts).log_odds, gold)
+        return self
+
+    def score_documents(self, X: Iterable[Any], *, candidates: Candidates = None) -> Scores:
+        """The method itself: log-odds of every label, or of each document's own `candidates`."""
+        texts, labels = as_texts(X), self._labels()
+        backbone = self.backbone
+        if isinstance(backbone, str):
+            backbone = load_backbone(backbone, attention=self.attention, verbalizer=self.verbalizer)
+        scorer = PerLabelScorer(Template.of(self.template), self.long_documents, self.pool, self.overlap)
+        asked = None if candidates is None else labels.indicator(candidates, what="candidate")
+        scores = scorer.score(backbone, texts, labels, candidates=asked)
+        if cut := int(scores.truncated.sum()):
+            message = f"{cut} of {len(texts)} documents were truncated; long_documents='chunk' reads them whole."
+            warnings.warn(message, TruncationWarning, stacklevel=2)
+        return scores
+
+    def decision_function(self, X: Iterable[Any], *, candidates: Candidates = None) -> FloatArray:
+        """Log-odds [n_documents, n_labels]; -inf for labels that were not asked."""
+        return self.score_documents(X, candidates=candidates).log_odds
+
+    def predict_proba(self, X: Iterable[Any], *, candidates: Candidates = None) -> FloatArray:
+        """Probabilities [n_documents, n_labels], one independent yes/no question each; they do not add up to 1."""
+        return self.calibration().transform(self.decision_function(X, candidates=candidates))
+
+    def predict(self, X: Iterable[Any], *, candidates: Candidates = None) -> IntArray:
+        """Decisions [n_documents, n_labels], 0 or 1."""
+        return self.calibration().predict(self.decision_function(X, candidates=candidates)).astype(np.int64)
+
+    def predict_labels(self, X: Iterable[Any], *, candidates: Candidates = None) -> list[set[str]]:
+        """The set of label names of each document."""
+        names = self._labels().names
+        return [{names[i] for i in np.flatnonzero(row)} for row in self.predict(X, candidates=candidates)]
+
+    def calibration(self) -> TemperatureThreshold:
+        """The fitted calibration, or the neutral one (T = 1, `threshold`) before `fit`."""
+        fitted: TemperatureThreshold | None = getattr(self, "calibration_", None)
+        return fitted or TemperatureThreshold.unfitted(len(self._labels()), self.threshold)
+
+    def save(self, path: str | Path) -> None:
+        """Writes parameters, labels and calibration as JSON; no weights, no pickle."""
+        if not isinstance(self.backbone, str):
+            raise SetScoreError("only a classifier whose backbone is given by name can be saved.")
+        params = self.get_params(deep=False) | {"labels": {e.name: e.description for e in self._labels().labels}}
+        params |= {"template": Template.of(self.template).text, "verbalizer": vars(Verbalizer.of(self.verbalizer))}
+        fitted = self.calibration_.state() if hasattr(self, "calibration_") else None
+        write_json(path, FORMAT, {"params": params, "calibration": fitted})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The classifier that `save` wrote."""
+        saved = read_json(path, FORMAT)
+        classifier = cls(**saved["params"] | {"verbalizer": Verbalizer(**saved["params"]["verbalizer"])})
+        if saved["calibration"] is not None:
+            classifier.labels_ = LabelSet.of(classifier.labels)
+            classifier.calibration_ = TemperatureThreshold.restore(saved["calibration"], len(classifier.labels_))
+        return classifier
+
+    @property
+    def classes_(self) -> Any:
+        return np.array(self._labels().names, dtype=object)
+
+    def _labels(self) -> LabelSet:
+        return getattr(self, "labels_", None) or LabelSet.of(self.labels)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True  # training-free: every method works before `fit`
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        tags.target_tags.multi_output, tags.classifier_tags.multi_label = True, True
+        tags.requires_fit = False
+        return tags

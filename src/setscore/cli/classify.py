@@ -1,0 +1,171 @@
+"""`setscore classify`: texts, a file or standard input to labels."""
+
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from setscore.classifier import SetScoreClassifier
+from setscore.cli.console import errors
+from setscore.cli.output import Answer, check_format, write
+from setscore.datasets import Columns, Row, parse_labels, read_documents, read_stream, text_rows
+from setscore.errors import SetScoreError, TruncationWarning, unknown_name
+from setscore.records import Document
+
+BLOCK = 256  # documents scored and written at a time
+
+Labels = Annotated[
+    str | None, typer.Option("--labels", "-l", help="Names separated by commas, or a .txt, .csv, .yaml or .json file.")
+]
+File = Annotated[
+    Path | None, typer.Option("--file", "-f", help="A .txt (a document a line), .csv or .jsonl file; - for stdin.")
+]
+
+
+def classify(  # noqa: PLR0917  typer takes options as parameters
+    texts: Annotated[list[str] | None, typer.Argument(help="Documents, each in quotes.", show_default=False)] = None,
+    labels: Labels = None,
+    file: File = None,
+    form: Annotated[str, typer.Option("--format", help="table, json, jsonl or csv.")] = "table",
+    template: Annotated[str, typer.Option(help="A question by name, or with {label} in it.")] = "express",
+    backbone: Annotated[str, typer.Option(help="See `setscore models`.")] = "setscore-mini",
+    attention: Annotated[str, typer.Option(help="auto, shared or exact.")] = "auto",
+    verbalizer: Annotated[str, typer.Option(help="The answers to compare.")] = "yes/no",
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="Probability from which a label applies.")] = 0.5,
+    long_documents: Annotated[str, typer.Option(help="truncate, or chunk into overlapping windows.")] = "truncate",
+    classifier: Annotated[
+        Path | None, typer.Option(help="A classifier saved from Python; its settings replace the ones above.")
+    ] = None,
+    text_column: Annotated[str, typer.Option(help="CSV column or JSONL field with the text.")] = "text",
+    id_column: Annotated[str, typer.Option(help="... with the document's id; row numbers without it.")] = "id",
+    candidates_column: Annotated[
+        str, typer.Option(help="... with the labels to ask for this document only, if there is one.")
+    ] = "candidates",
+) -> None:
+    """Say which labels apply to each document.
+
+    Examples:
+
+        setscore classify "Crude prices fell again." --labels oil,sports,music
+
+        setscore classify --file tickets.csv --text-column body --labels labels.yaml --format jsonl > out.jsonl
+
+        cat notes.txt | setscore classify --labels labels.txt --format csv
+    """
+    check_format(form)
+    if classifier is not None:
+        model = SetScoreClassifier.load(classifier)
+    elif labels is None:
+        raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
+    else:
+        model = SetScoreClassifier(
+            parse_labels(labels),
+            backbone=backbone,
+            template=template,
+            verbalizer=verbalizer,
+            attention=attention,
+            threshold=threshold,
+            long_documents=long_documents,
+        )
+    rows, total = _rows(texts, file, Columns(text_column, id_column, candidates_column))
+    tally = Tally()
+    with _progress() as progress:
+        task = progress.add_task("classifying", total=total)
+        answers = _answers(model, rows, tally)
+        write(form, _advance(answers, lambda: progress.advance(task)), tuple(model.classes_))
+    tally.report()
+
+
+class Tally:
+    """What the end of a run reports: nothing is dropped or cut in silence."""
+
+    def __init__(self) -> None:
+        self.rows = self.failed = self.truncated = 0
+
+    def report(self) -> None:
+        if self.truncated:
+            errors.print(
+                f"{self.truncated} of {self.rows} documents were truncated: only their beginning was read."
+                " Use --long-documents chunk to read them whole."
+            )
+        if self.rows == 0:
+            raise SetScoreError("there were no documents. Give texts, --file FILE, or pipe lines into standard input.")
+        if self.failed:
+            errors.print(f"[bold red]{self.failed} of {self.rows} rows failed[/]; the others were classified.")
+            raise typer.Exit(1)
+
+
+def _rows(texts: list[str] | None, file: Path | None, columns: Columns) -> tuple[Iterable[Row], int | None]:
+    if texts and file:
+        raise SetScoreError("give texts or --file, not both.")
+    if texts:
+        return text_rows(texts), len(texts)
+    if file is not None and str(file) != "-":
+        rows = list(read_documents(file, columns))
+        return rows, len(rows)
+    if sys.stdin.isatty():
+        errors.print("reading documents from the keyboard, one a line; end with Ctrl-D")
+    return read_stream(sys.stdin, ".txt", columns), None
+
+
+def _answers(model: SetScoreClassifier, rows: Iterable[Row], tally: Tally) -> Iterator[Answer]:
+    """Answers in the order of the rows, a block at a time."""
+    iterator = iter(rows)
+    names = set(model.classes_)
+    while block := list(islice(iterator, BLOCK)):
+        block = [_check_candidates(row, names) for row in block]
+        good = [row.document for row in block if row.document is not None]
+        scored = iter(_classified(model, good, tally))
+        for row in block:
+            tally.rows += 1
+            if row.document is None:
+                tally.failed += 1
+                yield Answer(row.id, error=f"row {row.number} {row.problem}")
+            else:
+                labels, probabilities = next(scored)
+                yield Answer(row.id, row.document.text, labels, probabilities)
+
+
+def _check_candidates(row: Row, names: set[str]) -> Row:
+    unknown = [name for name in (row.document.candidates or () if row.document else ()) if name not in names]
+    return Row(row.number, row.id, None, f"asks an {unknown_name('label', unknown[0], names)}") if unknown else row
+
+
+def _classified(
+    model: SetScoreClassifier, documents: list[Document], tally: Tally
+) -> Iterator[tuple[tuple[str, ...], dict[str, float]]]:
+    if not documents:
+        return
+    names = tuple(model.classes_)
+    candidates = [document.candidates or names for document in documents]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruncationWarning)  # counted and reported at the end
+        scores = model.score_documents(documents, candidates=candidates)
+    tally.truncated += int(scores.truncated.sum())
+    probabilities, decisions = (
+        model.calibration().transform(scores.log_odds),
+        model.calibration().predict(scores.log_odds),
+    )
+    for row in range(len(documents)):
+        asked = np.flatnonzero(scores.scored[row])
+        ranked = asked[np.argsort(-probabilities[row, asked], kind="stable")]
+        applies = tuple(names[i] for i in ranked if decisions[row, i])
+        yield applies, {names[i]: float(probabilities[row, i]) for i in asked}
+
+
+def _advance(answers: Iterator[Answer], step: Callable[[], None]) -> Iterator[Answer]:
+    for answer in answers:
+        step()
+        yield answer
+
+
+def _progress() -> Progress:
+    """On standard error, gone when done, and silent when nobody watches."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)

@@ -1,0 +1,107 @@
+"""The formats of `setscore classify`: a table to read, JSON, JSONL and CSV for machines."""
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from setscore.cli.console import results
+from setscore.errors import SetScoreError, unknown_name
+
+BAR = 24  # characters of a full bar
+SHOWN = 12  # labels a table shows, unless more apply
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One row's outcome: its labels and the probability of each label asked, or the error."""
+
+    id: str
+    text: str = ""
+    labels: tuple[str, ...] = ()
+    probabilities: dict[str, float] | None = None
+    error: str | None = None
+
+
+def write(form: str, answers: Iterable[Answer], label_names: tuple[str, ...]) -> None:
+    """Prints answers as they come."""
+    WRITERS[form](answers, label_names)
+    sys.stdout.flush()
+
+
+def check_format(form: str) -> str:
+    if form not in WRITERS:
+        raise SetScoreError(unknown_name("format", form, WRITERS))
+    return form
+
+
+def _record(answer: Answer) -> dict[str, Any]:
+    if answer.error is not None:
+        return {"id": answer.id, "error": answer.error}
+    probabilities = {label: round(p, 6) for label, p in (answer.probabilities or {}).items()}
+    return {"id": answer.id, "labels": list(answer.labels), "probabilities": probabilities}
+
+
+def _lines(answers: Iterable[Answer]) -> Iterator[str]:
+    return (json.dumps(_record(answer), ensure_ascii=False) for answer in answers)
+
+
+def _jsonl(answers: Iterable[Answer], _: tuple[str, ...]) -> None:
+    for line in _lines(answers):
+        sys.stdout.write(line + "\n")
+
+
+def _json(answers: Iterable[Answer], _: tuple[str, ...]) -> None:
+    separator = "[\n"
+    for line in _lines(answers):
+        sys.stdout.write(f"{separator}  {line}")
+        separator = ",\n"
+    sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")
+
+
+def _csv(answers: Iterable[Answer], label_names: tuple[str, ...]) -> None:
+    """Labels are joined by `|`; then a column per label with its probability, empty where it was not asked."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(["id", "labels", *label_names, "error"])
+    for answer in answers:
+        asked = answer.probabilities or {}
+        cells = [f"{asked[name]:.6f}" if name in asked else "" for name in label_names]
+        writer.writerow([answer.id, "|".join(answer.labels), *cells, answer.error or ""])
+
+
+def _table(answers: Iterable[Answer], _: tuple[str, ...]) -> None:
+    for answer in answers:
+        results.print()
+        if answer.error is not None:
+            results.print(f"[bold]{escape(answer.id)}[/]  [red]{escape(answer.error)}[/]")
+            continue
+        snippet = " ".join(answer.text.split())
+        results.print(f"[bold]{escape(answer.id)}[/]  {escape(snippet)}", soft_wrap=False, overflow="fold")
+        results.print(_bars(answer))
+
+
+def _bars(answer: Answer) -> Table:
+    ranked = sorted((answer.probabilities or {}).items(), key=lambda item: -item[1])
+    shown = max(SHOWN, len(answer.labels))
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
+    for label, probability in ranked[:shown]:
+        applies = label in answer.labels
+        style, mark = ("green", "✓") if applies else ("dim", "")
+        bar = "█" * round(probability * BAR)
+        table.add_row(f"   {mark}" if applies else "    ", f"{probability:4.0%}", bar, escape(label), style=style)
+    if len(ranked) > shown:
+        table.add_row("", "", "", f"and {len(ranked) - shown} more, all less likely", style="dim")
+    return table
+
+
+WRITERS: dict[str, Callable[[Iterable[Answer], tuple[str, ...]], None]] = {
+    "table": _table,
+    "json": _json,
+    "jsonl": _jsonl,
+    "csv": _csv,
+}

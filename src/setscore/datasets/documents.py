@@ -1,0 +1,106 @@
+"""Documents from files, row by row: a row that cannot be used says why and stops no other."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from setscore.errors import DataFileError
+from setscore.records import Document, text_problem
+
+DOCUMENT_FILES = (".txt", ".csv", ".jsonl")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a file: its number (the first is 1), its id, and a document or the problem with it."""
+
+    number: int
+    id: str
+    document: Document | None
+    problem: str | None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where CSV and JSONL rows keep what: `id` and `candidates` are optional."""
+
+    text: str = "text"
+    id: str = "id"
+    candidates: str = "candidates"
+
+
+def text_rows(texts: Iterable[object]) -> Iterator[Row]:
+    """Rows of texts at hand."""
+    return (_row(number, str(number), text, None) for number, text in enumerate(texts, start=1))
+
+
+def read_documents(path: str | Path, columns: Columns = Columns()) -> Iterator[Row]:
+    """Rows of a file: .txt a document a line, .csv with a header, .jsonl an object (or a string) a line."""
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in DOCUMENT_FILES:
+        raise DataFileError(f"a file of documents ends in {', '.join(DOCUMENT_FILES)}; got {path.name!r}.")
+    try:
+        file = path.open(encoding="utf-8-sig", errors="surrogateescape", newline="" if suffix == ".csv" else None)
+    except OSError as error:
+        raise DataFileError(f"the file {path} cannot be read: {error.strerror}.") from error
+    with file:
+        yield from read_stream(file, suffix, columns)
+
+
+def read_stream(stream: TextIO, suffix: str = ".txt", columns: Columns = Columns()) -> Iterator[Row]:
+    """Rows of an open stream, such as standard input."""
+    if suffix == ".csv":
+        yield from _csv_rows(stream, columns)
+        return
+    for number, raw in enumerate(stream, start=1):
+        line = raw.rstrip("\r\n")
+        if suffix == ".jsonl":
+            if line.strip():
+                yield _json_row(number, line, columns)
+        else:
+            yield _row(number, str(number), line, None)
+
+
+def _row(number: int, name: str, text: Any, candidates: Any) -> Row:
+    problem = text_problem(text)
+    if problem is None and candidates is not None:
+        if isinstance(candidates, str):
+            candidates = [label.strip() for label in candidates.split(",") if label.strip()]
+        if not isinstance(candidates, list) or not all(isinstance(label, str) for label in candidates):
+            problem = f"has candidates {candidates!r}, which are not a list of label names"
+        elif not candidates:
+            problem = "has an empty list of candidates"
+    if problem:
+        return Row(number, name, None, problem)
+    return Row(number, name, Document(text, name, None if candidates is None else tuple(candidates)), None)
+
+
+def _json_row(number: int, line: str, columns: Columns) -> Row:
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        return Row(number, str(number), None, f"is not valid JSON ({error})")
+    record = {columns.text: value} if isinstance(value, str) else value
+    if not isinstance(record, dict) or columns.text not in record:
+        return Row(number, str(number), None, f"has no field {columns.text!r}")
+    name = str(record.get(columns.id, number))
+    return _row(number, name, record[columns.text], record.get(columns.candidates))
+
+
+def _csv_rows(stream: TextIO, columns: Columns) -> Iterator[Row]:
+    csv.field_size_limit(sys.maxsize)  # a document may be long
+    reader = csv.DictReader(stream, strict=True)
+    if reader.fieldnames is None or columns.text not in reader.fieldnames:
+        raise DataFileError(f"the CSV header has no column {columns.text!r}; it has {reader.fieldnames}.")
+    number = 0
+    try:
+        for number, record in enumerate(reader, start=1):
+            name = record.get(columns.id) or str(number)
+            yield _row(number, name, record[columns.text], record.get(columns.candidates) or None)
+    except csv.Error as error:
+        raise DataFileError(f"the CSV is broken after row {number}: {error}") from error

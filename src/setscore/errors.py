@@ -1,0 +1,61 @@
+"""Errors that explain themselves: what was got, what is allowed, what to do."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class SetScoreError(ValueError):
+    """A mistake that the caller can mend. The command line prints it without a traceback."""
+
+
+class TemplateError(SetScoreError):
+    """The wording of a question cannot be used."""
+
+
+class VerbalizerError(SetScoreError):
+    """The answers are not one token each for the backbone at hand."""
+
+
+class LabelError(SetScoreError):
+    """The label inventory cannot be used."""
+
+
+class DocumentError(SetScoreError):
+    """Some documents cannot be scored. `problems` maps the row (counted from 0) to what is wrong with it."""
+
+    def __init__(self, problems: dict[int, str], total: int) -> None:
+        self.problems = problems
+        shown = "; ".join(f"document {row}: {problem}" for row, problem in list(problems.items())[:5])
+        more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
+        super().__init__(f"{len(problems)} of {total} documents cannot be scored: {shown}{more}. Rows count from 0.")
+
+
+class DataFileError(SetScoreError):
+    """A file is missing, broken or not laid out as expected."""
+
+
+class BackboneError(SetScoreError):
+    """A backbone cannot be loaded, or cannot answer what it was asked."""
+
+
+class ScoreError(SetScoreError):
+    """A backbone answered with something that is not a number."""
+
+
+class MissingExtraError(SetScoreError, ImportError):
+    """An optional part is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs the extra {extra!r}: pip install 'dllm-setscore[{extra}]'")
+
+
+class TruncationWarning(UserWarning):
+    """Some documents were longer than the backbone reads; only their beginning was scored."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """The message for a name that is not in a registry, with the nearest one that is."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"unknown {kind} {name!r}.{hint} Known: {', '.join(sorted(names))}."

@@ -1,0 +1,70 @@
+"""A drop-in for the zero-shot pipeline of transformers: same call, same return shape."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+
+from setscore.classifier import SetScoreClassifier
+from setscore.errors import LabelError, SetScoreError, TemplateError, unknown_name
+
+TASK = "zero-shot-classification"
+
+
+def pipeline(task: str = TASK, model: str = "setscore-mini", *, attention: str = "auto") -> "ZeroShotPipeline":
+    """`pipeline("zero-shot-classification")`, as in transformers."""
+    if task != TASK:
+        raise SetScoreError(unknown_name("task", task, [TASK]))
+    return ZeroShotPipeline(model, attention)
+
+
+@dataclass(frozen=True)
+class ZeroShotPipeline:
+    """Scores texts against candidate labels.
+
+    `multi_label=True`: an independent probability per label. `multi_label=False` (the default, as in transformers): a
+    softmax of the log-odds over the labels, which adds up to 1.
+    """
+
+    model: str
+    attention: str
+
+    def __call__(
+        self,
+        sequences: str | Sequence[str],
+        candidate_labels: str | Sequence[str],
+        *,
+        multi_label: bool = False,
+        hypothesis_template: str | None = None,
+    ) -> dict[str, Any] | list[dict[str, Any]]:
+        """For each sequence a dict of `sequence`, `labels` (best first) and their `scores`."""
+        if isinstance(candidate_labels, str):
+            candidate_labels = [label.strip() for label in candidate_labels.split(",") if label.strip()]
+        if not candidate_labels:
+            raise LabelError("there are no candidate labels; give at least one.")
+        texts = [sequences] if isinstance(sequences, str) else list(sequences)
+        template = "express" if hypothesis_template is None else _as_question(hypothesis_template)
+        classifier = SetScoreClassifier(
+            list(candidate_labels), backbone=self.model, template=template, attention=self.attention
+        )
+        if multi_label:
+            probabilities = classifier.predict_proba(texts)
+        else:
+            probabilities = softmax(classifier.decision_function(texts), axis=1)
+        results = [_result(text, candidate_labels, row) for text, row in zip(texts, probabilities, strict=True)]
+        return results[0] if isinstance(sequences, str) else results
+
+
+def _result(text: str, labels: Sequence[str], probabilities: Any) -> dict[str, Any]:
+    order = np.argsort(-probabilities, kind="stable")
+    return {"sequence": text, "labels": [labels[i] for i in order], "scores": [float(probabilities[i]) for i in order]}
+
+
+def _as_question(hypothesis: str) -> str:
+    """A hypothesis such as "This text is about {}." as a question; a question stays as it is."""
+    if hypothesis.count("{}") != 1:
+        raise TemplateError(f"a hypothesis template has {{}} exactly once for the label, got {hypothesis!r}.")
+    wording = hypothesis.replace("{}", "{label}")
+    return wording if wording.rstrip().endswith("?") else f"Is this statement true? {wording}"

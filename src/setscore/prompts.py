@@ -1,0 +1,113 @@
+"""The wording: where the document and the label go, and which answers are compared.
+
+Replacement is literal, never `str.format`: braces in a document or a label are just text.
+"""
+
+import re
+from dataclasses import dataclass
+
+from setscore.errors import TemplateError, VerbalizerError, unknown_name
+from setscore.records import Query, Slot
+
+# The paper's prompt (appendix "Verbatim prompt templates"), unwrapped. The answer slot follows "Answer:" directly: the
+# leading space belongs to the verbalizer. The other two layouts stand elsewhere in the paper.
+LAYOUTS = {
+    "paper": "Document:\n{document}\n\nQuestion: {question}\nAnswer:",
+    "compact": "Document:\n{document}\nQuestion: {question}\nAnswer:",
+    "line": "Document: {document} Question: {question} Answer:",
+}
+
+# Every question of the paper's sweep (Table "Full prompt-template sweep"), as full sentences.
+QUESTIONS = {
+    "express": "Does this document express {label}?",
+    "comment-topic": "Is the main topic of this comment {label}?",
+    "writer-expresses": "Does the writer express {label}?",
+    "writer-feeling": "Is the writer feeling {label}?",
+    "article-topic": "Is the main topic of this article {label}?",
+    "article-about": "Is this article about {label}?",
+    "article-concerns": "Does this article concern {label}?",
+    "legal-topic": "Is the main legal topic of this document {label}?",
+    "eu-concerns": "Does this EU legal document concern {label}?",
+    "eu-about": "Is this EU legal document about {label}?",
+    "case-concerns": "Does this case concern {label}?",
+    "case-about": "Is this case about {label}?",
+    "case-violation": "Does this case involve a violation of {label}?",
+    "comment-is": "Is this comment {label}?",
+    "comment-contains": "Does this comment contain {label}?",
+    "comment-classified": "Can this comment be classified as {label}?",
+}
+
+_PLACE = re.compile(r"(\{document\}|\{label\})")
+
+
+@dataclass(frozen=True)
+class Template:
+    """A whole prompt with `{document}` once and `{label}` at least once; the answer slot follows its end."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        rest = _PLACE.sub("", self.text)
+        stray = re.search(r"\{[^{}]*\}|[{}]", rest)
+        if stray:
+            raise TemplateError(
+                f"the template holds {stray.group()!r}; only {{document}} and {{label}} may stand in braces,"
+                f" and a brace on its own is not allowed: {self.text!r}"
+            )
+        if "{label}" not in self.text:
+            raise TemplateError(f"the template has no {{label}}, so every question would be the same: {self.text!r}")
+        documents = self.text.count("{document}")
+        if documents != 1:
+            raise TemplateError(f"a template has {{document}} exactly once, this one {documents} times: {self.text!r}")
+        if self.text != self.text.rstrip():
+            raise TemplateError(
+                "the template ends in white space; the answer follows its end directly, and a leading space belongs"
+                f" to the answer itself. Strip it: {self.text!r}"
+            )
+
+    @classmethod
+    def of(cls, wording: "str | Template", layout: str = "paper") -> "Template":
+        """From the name of a question, a question with `{label}`, or a whole prompt with `{document}` too."""
+        if isinstance(wording, Template):
+            return wording
+        if layout not in LAYOUTS:
+            raise TemplateError(unknown_name("layout", layout, LAYOUTS))
+        if wording in QUESTIONS:
+            wording = QUESTIONS[wording]
+        elif not re.search(r"[{}\s]", wording):
+            raise TemplateError(unknown_name("template", wording, QUESTIONS) + " Or write a question with {label}.")
+        return cls(wording if "{document}" in wording else LAYOUTS[layout].replace("{question}", wording))
+
+    @property
+    def label_first(self) -> bool:
+        """Whether a label stands before the document; then nothing of the document can be shared between labels."""
+        return self.text.index("{label}") < self.text.index("{document}")
+
+    def query(self, document: str, label: str) -> Query:
+        """The per-label question: one open slot at the end (Eq. 2)."""
+        prefix, question = self.text.split("{document}")
+        return Query(prefix.replace("{label}", label), document, (question.replace("{label}", label), Slot()))
+
+
+@dataclass(frozen=True)
+class Verbalizer:
+    """The two answers whose log-probabilities are compared, without a leading space."""
+
+    yes: str
+    no: str
+
+    @classmethod
+    def of(cls, pair: "str | Verbalizer") -> "Verbalizer":
+        if isinstance(pair, Verbalizer):
+            return pair
+        if pair not in VERBALIZERS:
+            raise VerbalizerError(unknown_name("verbalizer", pair, VERBALIZERS))
+        return VERBALIZERS[pair]
+
+
+VERBALIZERS = {
+    "yes/no": Verbalizer("yes", "no"),
+    "true/false": Verbalizer("true", "false"),
+    "relevant/irrelevant": Verbalizer("relevant", "irrelevant"),
+    "present/absent": Verbalizer("present", "absent"),
+}

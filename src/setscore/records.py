@@ -1,0 +1,189 @@
+"""The values that flow through SetScore. All are frozen; stages take values and return new ones."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setscore.errors import DocumentError, LabelError, unknown_name
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text to classify; `id` names it in outputs, `candidates` limits which labels are asked."""
+
+    text: str
+    id: str = ""
+    candidates: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Label:
+    """A name and, if the name alone does not say it, a description."""
+
+    name: str
+    description: str | None = None
+
+    @property
+    def text(self) -> str:
+        """What the question says: the description when there is one."""
+        return self.description or self.name
+
+
+@dataclass(frozen=True)
+class LabelSet:
+    """The ordered inventory of labels: at least one, none blank, no name twice."""
+
+    labels: tuple[Label, ...]
+
+    def __post_init__(self) -> None:
+        if not self.labels:
+            raise LabelError("there are no labels. Give at least one, for example labels=['oil', 'sports'].")
+        for position, label in enumerate(self.labels):
+            for what, value in (("name", label.name), ("description", label.description)):
+                problem = None if value is None and what == "description" else text_problem(value)
+                if problem:
+                    raise LabelError(f"the {what} of label {position} {problem}. Labels count from 0.")
+        seen: dict[str, int] = {}
+        for position, name in enumerate(self.names):
+            if name.strip() in seen:
+                first = seen[name.strip()]
+                raise LabelError(f"label {name!r} stands twice, at {first} and {position}. Remove one of them.")
+            seen[name.strip()] = position
+
+    @classmethod
+    def of(cls, source: Any) -> "LabelSet":
+        """From a LabelSet, a list of names or Labels, or a dict of names and descriptions (None or "" for none)."""
+        if isinstance(source, LabelSet):
+            return source
+        if source is None:
+            raise LabelError("no labels were given. Give a list of names, a dict {name: description} or Label objects.")
+        if isinstance(source, str):
+            raise LabelError(f"labels must be a list, got the one string {source!r}. Write labels=[{source!r}].")
+        if isinstance(source, Mapping):
+            return cls(tuple(Label(name, description or None) for name, description in source.items()))
+        return cls(tuple(entry if isinstance(entry, Label) else Label(entry) for entry in source))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(label.name for label in self.labels)
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: position for position, name in enumerate(self.names)}
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def indicator(self, sets: Sequence[Iterable[str]], what: str = "gold label") -> BoolArray:
+        """Sets of names as a matrix [n_documents, n_labels]; an unknown name is an error that counts them all."""
+        matrix = np.zeros((len(sets), len(self)), dtype=np.bool_)
+        unknown: dict[str, int] = {}
+        for row, names in enumerate(sets):
+            if isinstance(names, str):
+                raise LabelError(f"{what}s of document {row} must be a list of names, got the string {names!r}.")
+            for name in names:
+                if name in self._positions:
+                    matrix[row, self._positions[name]] = True
+                else:
+                    unknown[name] = unknown.get(name, 0) + 1
+        if unknown:
+            counts = ", ".join(f"{name!r} ({count} times)" for name, count in list(unknown.items())[:5])
+            first = unknown_name(what, next(iter(unknown)), self.names[:50])
+            raise LabelError(f"{sum(unknown.values())} {what}s are not in the inventory: {counts}. {first}")
+        return matrix
+
+    def gold(self, y: Any, documents: int) -> BoolArray:
+        """Gold labels as a matrix [n_documents, n_labels], from an indicator matrix or a list of names per document."""
+        matrix = np.asarray(_dense(y)) if is_indicator(y) else self.indicator(list(y))
+        if matrix.shape != (documents, len(self)):
+            raise LabelError(
+                f"gold labels have the shape {matrix.shape}, but there are {documents} documents and {len(self)} labels."
+            )
+        if not np.isin(matrix, (0, 1)).all():
+            raise LabelError("an indicator matrix of gold labels holds only 0 and 1.")
+        return matrix.astype(np.bool_)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """An answer position: to be read when `answer` is None, else filled with yes (True) or no (False)."""
+
+    answer: bool | None = None
+
+
+@dataclass(frozen=True)
+class Query:
+    """What a backbone is asked: text before the document, the document, and the question with its slots."""
+
+    prefix: str
+    document: str
+    question: tuple[str | Slot, ...]
+
+    @property
+    def open_slots(self) -> int:
+        return sum(isinstance(piece, Slot) and piece.answer is None for piece in self.question)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Log-odds of yes against no. Where `scored` is False nothing was asked, and the label counts as negative."""
+
+    log_odds: FloatArray  # [n_documents, n_labels]; -inf where not scored
+    scored: BoolArray  # [n_documents, n_labels]
+    truncated: BoolArray  # [n_documents] True where only the beginning of the document was read
+    forwards: int  # passes over a document that the scores cost
+
+
+def text_problem(value: object) -> str | None:
+    """What makes `value` useless as a text, or None. Reads on after a subject: "document 3" + " is empty"."""
+    if not isinstance(value, str):
+        kind = "None" if value is None else f"{value!r} of type {type(value).__name__}"
+        return f"is {kind}, not a text"
+    if not value.strip():
+        return "is empty or blank"
+    surrogate = next((i for i, character in enumerate(value) if "\ud800" <= character <= "\udfff"), None)
+    if surrogate is not None:
+        return (
+            f"holds a lone surrogate (U+{ord(value[surrogate]):04X}) at character {surrogate}, which is no valid text;"
+            " decode the source with errors='replace'"
+        )
+    return None
+
+
+def as_texts(documents: Any) -> list[str]:
+    """The texts of `documents` (strings or Documents); every unusable row is named in one error."""
+    if isinstance(documents, str | bytes):
+        raise DocumentError({0: "a single string was given where a list of documents is expected; write [text]"}, 1)
+    texts = [document.text if isinstance(document, Document) else document for document in documents]
+    texts = [str(text) if isinstance(text, np.str_) else text for text in texts]
+    problems = {row: problem for row, text in enumerate(texts) if (problem := text_problem(text))}
+    if problems:
+        raise DocumentError(problems, len(texts))
+    return texts
+
+
+def _dense(y: Any) -> Any:
+    return y.toarray() if hasattr(y, "toarray") else y
+
+
+def is_indicator(y: Any) -> bool:
+    """Whether gold labels come as numbers (a matrix) rather than names."""
+    if hasattr(y, "ndim") or hasattr(y, "toarray"):
+        return np.asarray(_dense(y)).dtype.kind in "biuf"
+    first = next((entry for row in y if not isinstance(row, str) for entry in row), None)
+    return isinstance(first, int | float | np.number | np.bool_)
+
+
+def names_in(y: Any) -> list[str]:
+    """The label names that occur in lists of names, sorted."""
+    if is_indicator(y):
+        raise LabelError("an indicator matrix names no labels. Pass labels=... to the classifier as well.")
+    return sorted({name for names in y for name in names})

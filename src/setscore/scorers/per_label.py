@@ -1,0 +1,87 @@
+"""Per-label entailment scoring, the paper's recommended method (Section 3.2, Algorithm 3).
+
+One short prompt per (document, label) pair, one masked position, and
+
+    u_i(x) = log p(yes | prompt_i, r_i) - log p(no | prompt_i, r_i)                                  (Eq. 2)
+
+Every label is asked at the same place, so the scores do not depend on the order of the labels. Cost: one forward per
+pair with exact attention, one per document (or window of it) with shared attention.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from setscore.backbones import Backbone
+from setscore.errors import TemplateError
+from setscore.prompts import Template
+from setscore.records import BoolArray, LabelSet, Query, Scores
+from setscore.scorers.windows import check_options, document_room, pool_windows, split_document
+
+Progress = Callable[[int], None]  # called with the number of documents done since the last call
+
+BLOCK_QUERIES = 8192  # queries held in memory at once; progress is told after each block
+
+
+@dataclass(frozen=True)
+class PerLabelScorer:
+    """The options of the method; `score` is the method."""
+
+    template: Template
+    long_documents: str = "truncate"
+    pool: str = "max"
+    overlap: int = 64
+    max_document_tokens: int | None = 600
+
+    def __post_init__(self) -> None:
+        check_options(self.long_documents, self.pool, self.overlap)
+
+    def score(
+        self,
+        backbone: Backbone,
+        documents: Sequence[str],
+        labels: LabelSet,
+        *,
+        candidates: BoolArray | None = None,
+        progress: Progress | None = None,
+    ) -> Scores:
+        """Scores of every label, or of each document's `candidates` [n_documents, n_labels] only."""
+        shared = backbone.attention == "shared"
+        if shared and self.template.label_first:
+            raise TemplateError(
+                "this template names the label before the document, so the document cannot be shared between labels."
+                " Put {document} first or use attention='exact'."
+            )
+        texts = [label.text for label in labels.labels]
+        room = document_room(backbone, [self.template.query("", text) for text in texts], self.max_document_tokens)
+        scored = np.ones((len(documents), len(labels)), dtype=np.bool_) if candidates is None else candidates
+        log_odds = np.full(scored.shape, -np.inf)
+        truncated = np.zeros(len(documents), dtype=np.bool_)
+        forwards = 0
+        for block in _blocks(documents, len(labels)):
+            queries: list[Query] = []
+            places: list[tuple[int, list[int], int]] = []  # document, its labels, how many windows
+            for row in block:
+                windows = split_document(backbone, documents[row], room=room, overlap=self.overlap)
+                if self.long_documents == "truncate":
+                    truncated[row], windows = len(windows) > 1, windows[:1]
+                asked = np.flatnonzero(scored[row]).tolist()
+                queries += [self.template.query(window, texts[i]) for window in windows for i in asked]
+                places.append((row, asked, len(windows)))
+                forwards += len(windows) * (bool(asked) if shared else len(asked))
+            answers = iter(np.array([float(answer[0]) for answer in backbone.log_odds(queries)]))
+            for row, asked, count in places:
+                parts = np.fromiter(answers, dtype=np.float64, count=count * len(asked))
+                log_odds[row, asked] = pool_windows(parts.reshape(count, len(asked)), self.pool)
+            if progress:
+                progress(len(block))
+        return Scores(log_odds, scored, truncated, forwards)
+
+
+def _blocks(documents: Sequence[str], labels: int) -> Iterator[list[int]]:
+    """Row numbers, long documents first, in blocks of like length."""
+    order = sorted(range(len(documents)), key=lambda row: len(documents[row]), reverse=True)
+    size = max(1, BLOCK_QUERIES // labels)
+    for start in range(0, len(order), size):
+        yield order[start : start + size]
