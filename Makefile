@@ -18,7 +18,7 @@ $(VENV)/base: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/test: $(VENV)/base
-	$(PIP) --editable '.[test,lint,docs,recipe]'
+	$(PIP) --editable '.[test,lint,docs,recipe,hub]'
 	touch $@
 
 $(VENV)/bench: $(VENV)/base
@@ -39,7 +39,8 @@ lint: $(VENV)/test ## ruff and mypy
 docs: $(VENV)/test ## the documentation, into docs/_build/html
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
 
-bench: $(VENV)/bench ## side-by-side ratios against transformers' zero-shot pipeline
+bench: $(VENV)/bench ## quality of the default, and speed beside the zero-shot pipeline of transformers
+	$(BIN)/python benchmarks/everyday.py
 	$(BIN)/python benchmarks/cpu.py
 
 clean: ## remove the environment and everything built

@@ -42,7 +42,10 @@ class TemperatureThreshold(TransformerMixin, BaseEstimator):  # type: ignore[mis
         return np.asarray(expit(self._check(X, reset=False) / self.temperature_))
 
     def predict(self, X: npt.ArrayLike) -> BoolArray:
-        return np.asarray(self.transform(X) >= self.threshold_)
+        check_is_fitted(self)
+        log_odds = self._check(X, reset=False)
+        asked = np.isfinite(log_odds)  # a threshold of 0 must not predict what was never asked
+        return np.asarray(asked & (expit(log_odds / self.temperature_) >= self.threshold_))
 
     @classmethod
     def unfitted(cls, n_labels: int, threshold: float = 0.5) -> Self:
@@ -77,6 +80,8 @@ class TemperatureThreshold(TransformerMixin, BaseEstimator):  # type: ignore[mis
 
 
 def _indicator(y: npt.ArrayLike, shape: tuple[int, ...]) -> BoolArray:
+    if y is None:
+        raise ValueError("calibration requires y to be passed, but the target y is None.")
     gold = np.asarray(y)
     if gold.ndim == 1 and shape[1] == 1:
         gold = gold[:, None]
@@ -113,4 +118,5 @@ def _best_threshold(probabilities: FloatArray, gold: BoolArray, positives: int) 
     f1 = 2 * hits / (np.arange(1, len(ranked) + 1) + positives)
     best = int(np.argmax(np.where(last_of_ties, f1, -1.0)))
     below = ranked[best + 1] if best + 1 < len(ranked) else 0.0
-    return float((ranked[best] + below) / 2)  # halfway to the next score, so that rounding cannot move the cut
+    halfway = (ranked[best] + below) / 2  # so that rounding cannot move the cut
+    return float(halfway if halfway > below else ranked[best])  # between two neighbouring floats there is no halfway

@@ -27,9 +27,9 @@ from setscore.backbones import Backbone, load_backbone
 from setscore.calibration import TemperatureThreshold
 from setscore.errors import SetScoreError, TruncationWarning
 from setscore.prompts import Template, Verbalizer
-from setscore.records import FloatArray, IntArray, LabelSet, Scores, as_texts, names_in
+from setscore.records import FloatArray, IntArray, LabelSet, Scores, as_documents, names_in
 from setscore.scorers import PerLabelScorer
-from setscore.storage import read_json, write_json
+from setscore.storage import reading_json, write_json
 
 Candidates = Sequence[Collection[str]] | None  # a label set per document; None asks every label of every document
 FORMAT = "setscore.classifier/1"
@@ -70,23 +70,21 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Iterable[Any], y: Any) -> Self:
         """Chooses temperature and threshold on documents `X` with gold `y`: an indicator matrix or lists of names."""
-        texts = as_texts(X)
+        documents = as_documents(X)
         self.labels_ = LabelSet.of(names_in(y) if self.labels is None else self.labels)
-        gold = self.labels_.gold(y, len(texts))
-        self.calibration_ = TemperatureThreshold().fit(self.score_documents(texts).log_odds, gold)
+        gold = self.labels_.gold(y, len(documents))
+        self.calibration_ = TemperatureThreshold().fit(self.score_documents(documents).log_odds, gold)
         return self
 
     def score_documents(self, X: Iterable[Any], *, candidates: Candidates = None) -> Scores:
         """The method itself: log-odds of every label, or of each document's own `candidates`."""
-        texts, labels = as_texts(X), self._labels()
-        backbone = self.backbone
-        if isinstance(backbone, str):
-            backbone = load_backbone(backbone, attention=self.attention, verbalizer=self.verbalizer)
+        documents, labels = as_documents(X), self._labels()
+        backbone = load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
         scorer = PerLabelScorer(Template.of(self.template), self.long_documents, self.pool, self.overlap)
-        asked = None if candidates is None else labels.indicator(candidates, what="candidate")
-        scores = scorer.score(backbone, texts, labels, candidates=asked)
+        asked = labels.asked(documents, candidates)
+        scores = scorer.score(backbone, [document.text for document in documents], labels, candidates=asked)
         if cut := int(scores.truncated.sum()):
-            message = f"{cut} of {len(texts)} documents were truncated; long_documents='chunk' reads them whole."
+            message = f"{cut} of {len(documents)} documents were truncated; long_documents='chunk' reads them whole."
             warnings.warn(message, TruncationWarning, stacklevel=2)
         return scores
 
@@ -124,11 +122,12 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """The classifier that `save` wrote."""
-        saved = read_json(path, FORMAT)
-        classifier = cls(**saved["params"] | {"verbalizer": Verbalizer(**saved["params"]["verbalizer"])})
-        if saved["calibration"] is not None:
-            classifier.labels_ = LabelSet.of(classifier.labels)
-            classifier.calibration_ = TemperatureThreshold.restore(saved["calibration"], len(classifier.labels_))
+        with reading_json(path, FORMAT) as saved:
+            classifier = cls(**saved["params"] | {"verbalizer": Verbalizer(**saved["params"]["verbalizer"])})
+            labels = LabelSet.of(classifier.labels)
+            if saved["calibration"] is not None:
+                classifier.labels_ = labels
+                classifier.calibration_ = TemperatureThreshold.restore(saved["calibration"], len(labels))
         return classifier
 
     @property
@@ -143,7 +142,7 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array = True, False
-        tags.target_tags.multi_output, tags.classifier_tags.multi_label = True, True
-        tags.requires_fit = False
+        tags.input_tags.string, tags.input_tags.two_d_array, tags.requires_fit = True, False, False
+        tags.target_tags.multi_output, tags.target_tags.single_output = True, False
+        tags.classifier_tags.multi_label, tags.classifier_tags.multi_class = True, False
         return tags

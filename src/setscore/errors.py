@@ -16,8 +16,12 @@ class VerbalizerError(SetScoreError):
     """The answers are not one token each for the backbone at hand."""
 
 
-class LabelError(SetScoreError):
-    """The label inventory cannot be used."""
+class LabelError(SetScoreError, AttributeError):
+    """The label inventory cannot be used.
+
+    An AttributeError too, like scikit-learn's NotFittedError: without labels a classifier has no `classes_`, and both
+    `hasattr` and the notebook view of scikit-learn ask for it.
+    """
 
 
 class DocumentError(SetScoreError):

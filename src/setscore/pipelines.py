@@ -25,7 +25,8 @@ class ZeroShotPipeline:
     """Scores texts against candidate labels.
 
     `multi_label=True`: an independent probability per label. `multi_label=False` (the default, as in transformers): a
-    softmax of the log-odds over the labels, which adds up to 1.
+    softmax of the log-odds over the labels, which adds up to 1; a single label has nothing to be compared with and
+    gets its independent probability.
     """
 
     model: str
@@ -49,7 +50,7 @@ class ZeroShotPipeline:
         classifier = SetScoreClassifier(
             list(candidate_labels), backbone=self.model, template=template, attention=self.attention
         )
-        if multi_label:
+        if multi_label or len(candidate_labels) == 1:
             probabilities = classifier.predict_proba(texts)
         else:
             probabilities = softmax(classifier.decision_function(texts), axis=1)

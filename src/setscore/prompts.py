@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from setscore.errors import TemplateError, VerbalizerError, unknown_name
-from setscore.records import Query, Slot
+from setscore.records import Query, Slot, text_problem
 
 # The paper's prompt (appendix "Verbatim prompt templates"), unwrapped. The answer slot follows "Answer:" directly: the
 # leading space belongs to the verbalizer. The other two layouts stand elsewhere in the paper.
@@ -47,6 +47,8 @@ class Template:
     text: str
 
     def __post_init__(self) -> None:
+        if problem := text_problem(self.text):
+            raise TemplateError(f"the template {problem}.")
         rest = _PLACE.sub("", self.text)
         stray = re.search(r"\{[^{}]*\}|[{}]", rest)
         if stray:

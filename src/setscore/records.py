@@ -1,5 +1,6 @@
 """The values that flow through SetScore. All are frozen; stages take values and return new ones."""
 
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setscore.errors import DocumentError, LabelError, unknown_name
+from setscore.errors import DocumentError, LabelError, SetScoreError, unknown_name
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -68,7 +69,9 @@ class LabelSet:
         if isinstance(source, str):
             raise LabelError(f"labels must be a list, got the one string {source!r}. Write labels=[{source!r}].")
         if isinstance(source, Mapping):
-            return cls(tuple(Label(name, description or None) for name, description in source.items()))
+            return cls(
+                tuple(Label(name, None if description == "" else description) for name, description in source.items())
+            )
         return cls(tuple(entry if isinstance(entry, Label) else Label(entry) for entry in source))
 
     @cached_property
@@ -87,9 +90,12 @@ class LabelSet:
         matrix = np.zeros((len(sets), len(self)), dtype=np.bool_)
         unknown: dict[str, int] = {}
         for row, names in enumerate(sets):
-            if isinstance(names, str):
-                raise LabelError(f"{what}s of document {row} must be a list of names, got the string {names!r}.")
+            _refuse_string(names, row, what)
+            if not isinstance(names, Iterable):
+                raise LabelError(f"{what}s of document {row} must be a list of names, got {names!r}.")
             for name in names:
+                if not isinstance(name, str):
+                    raise LabelError(f"{what}s of document {row} must be names, got {name!r}.")
                 if name in self._positions:
                     matrix[row, self._positions[name]] = True
                 else:
@@ -100,12 +106,31 @@ class LabelSet:
             raise LabelError(f"{sum(unknown.values())} {what}s are not in the inventory: {counts}. {first}")
         return matrix
 
+    def asked(self, documents: Sequence[Document], candidates: Sequence[Iterable[str]] | None) -> BoolArray | None:
+        """The labels to ask [n_documents, n_labels]: `candidates`, else the documents' own; None asks them all."""
+        if candidates is None:
+            if all(document.candidates is None for document in documents):
+                return None
+            candidates = [self.names if document.candidates is None else document.candidates for document in documents]
+        if len(candidates) != len(documents):
+            raise LabelError(
+                f"candidates were given for {len(candidates)} documents, but there are {len(documents)} documents."
+            )
+        return self.indicator(candidates, what="candidate")
+
     def gold(self, y: Any, documents: int) -> BoolArray:
         """Gold labels as a matrix [n_documents, n_labels], from an indicator matrix or a list of names per document."""
-        matrix = np.asarray(_dense(y)) if is_indicator(y) else self.indicator(list(y))
+        if set(getattr(y, "columns", ())) == set(self.names):  # a data frame: by name, not by place
+            y = y[list(self.names)]
+        try:
+            matrix = np.asarray(_dense(y)) if is_indicator(y) else self.indicator(list(y))
+        except LabelError:
+            raise
+        except ValueError as error:  # numpy: rows of different lengths
+            raise LabelError(f"an indicator matrix has {len(self)} columns in every row; these rows differ.") from error
         if matrix.shape != (documents, len(self)):
             raise LabelError(
-                f"gold labels have the shape {matrix.shape}, but there are {documents} documents and {len(self)} labels."
+                f"gold labels have the shape {matrix.shape}, there are {documents} documents and {len(self)} labels."
             )
         if not np.isin(matrix, (0, 1)).all():
             raise LabelError("an indicator matrix of gold labels holds only 0 and 1.")
@@ -145,7 +170,7 @@ class Scores:
 def text_problem(value: object) -> str | None:
     """What makes `value` useless as a text, or None. Reads on after a subject: "document 3" + " is empty"."""
     if not isinstance(value, str):
-        kind = "None" if value is None else f"{value!r} of type {type(value).__name__}"
+        kind = "None" if value is None else f"{reprlib.repr(value)} of type {type(value).__name__}"
         return f"is {kind}, not a text"
     if not value.strip():
         return "is empty or blank"
@@ -158,16 +183,23 @@ def text_problem(value: object) -> str | None:
     return None
 
 
-def as_texts(documents: Any) -> list[str]:
-    """The texts of `documents` (strings or Documents); every unusable row is named in one error."""
+def as_documents(documents: Any) -> list[Document]:
+    """Strings or Documents as Documents; every unusable row is named in one error."""
     if isinstance(documents, str | bytes):
         raise DocumentError({0: "a single string was given where a list of documents is expected; write [text]"}, 1)
-    texts = [document.text if isinstance(document, Document) else document for document in documents]
-    texts = [str(text) if isinstance(text, np.str_) else text for text in texts]
-    problems = {row: problem for row, text in enumerate(texts) if (problem := text_problem(text))}
+    if hasattr(documents, "columns"):  # iterating over a data frame gives the names of its columns
+        raise SetScoreError(f"a table was given; pass the column with the texts, one of {list(documents.columns)[:8]}.")
+    entries = [entry if isinstance(entry, Document) else Document(_plain(entry)) for entry in documents]
+    problems = {row: problem for row, entry in enumerate(entries) if (problem := text_problem(entry.text))}
     if problems:
-        raise DocumentError(problems, len(texts))
-    return texts
+        raise DocumentError(problems, len(entries))
+    if not entries:
+        raise SetScoreError("there are no documents; pass at least one.")
+    return entries
+
+
+def _plain(text: Any) -> Any:
+    return str(text) if isinstance(text, np.str_) else text
 
 
 def _dense(y: Any) -> Any:
@@ -178,7 +210,7 @@ def is_indicator(y: Any) -> bool:
     """Whether gold labels come as numbers (a matrix) rather than names."""
     if hasattr(y, "ndim") or hasattr(y, "toarray"):
         return np.asarray(_dense(y)).dtype.kind in "biuf"
-    first = next((entry for row in y if not isinstance(row, str) for entry in row), None)
+    first = next((entry for row in y if isinstance(row, Iterable) and not isinstance(row, str) for entry in row), None)
     return isinstance(first, int | float | np.number | np.bool_)
 
 
@@ -186,4 +218,12 @@ def names_in(y: Any) -> list[str]:
     """The label names that occur in lists of names, sorted."""
     if is_indicator(y):
         raise LabelError("an indicator matrix names no labels. Pass labels=... to the classifier as well.")
+    for row, names in enumerate(y):
+        _refuse_string(names, row, "gold label")
     return sorted({name for names in y for name in names})
+
+
+def _refuse_string(names: Any, row: int, what: str) -> None:
+    """A string would be read as a set of letters."""
+    if isinstance(names, str):
+        raise LabelError(f"{what}s of document {row} must be a list of names, got the string {names!r}.")

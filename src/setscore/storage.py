@@ -2,7 +2,9 @@
 
 import json
 import os
-import tempfile
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +14,17 @@ from setscore.errors import DataFileError
 def write_json(path: str | Path, form: str, content: dict[str, Any]) -> None:
     """Writes beside the target and renames, so that a full disk or a kill leaves no half file."""
     path = Path(path)
-    text = json.dumps({"format": form, **content}, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps({"format": form, **content}, indent=2, ensure_ascii=False, default=_plain)
+    data = f"{text}\n".encode()
+    # Not tempfile: its files are readable by their owner alone, and a server often runs as somebody else.
+    temporary = path.parent / f"{path.name}.{secrets.token_hex(8)}.tmp"
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    except OSError as error:
-        raise DataFileError(f"{path} cannot be written: {error.strerror}.") from error
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with temporary.open("xb") as file:
+            file.write(data)
         os.replace(temporary, path)
     except OSError as error:
-        os.unlink(temporary)
+        with suppress(OSError):  # it may never have come to be
+            temporary.unlink()
         raise DataFileError(f"{path} cannot be written: {error.strerror}.") from error
 
 
@@ -30,9 +32,28 @@ def read_json(path: str | Path, form: str) -> dict[str, Any]:
     """The content of a file that `write_json` wrote in the same format."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise DataFileError(f"the file {path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
         raise DataFileError(f"{path} cannot be read as JSON: {error}") from error
     found = content.get("format") if isinstance(content, dict) else None
     if found != form:
         raise DataFileError(f"{path} has the format {found!r}; this version of SetScore reads {form!r}.")
     return dict(content)
+
+
+@contextmanager
+def reading_json(path: str | Path, form: str) -> Iterator[dict[str, Any]]:
+    """`read_json` around the code that takes the content apart: whatever is missing there is the file's mistake."""
+    content = read_json(path, form)
+    try:
+        yield content
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataFileError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers, as a parameter search sets them, as JSON numbers."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be written as JSON.")

@@ -26,9 +26,20 @@ def backbone_spec(name: str) -> BackboneSpec:
 
 
 def load_backbone(
-    name: str, *, attention: str = "auto", verbalizer: str | Verbalizer = "yes/no", threads: int | None = None
+    name: str | Backbone,
+    *,
+    attention: str = "auto",
+    verbalizer: str | Verbalizer = "yes/no",
+    threads: int | None = None,
 ) -> Backbone:
-    """A backbone ready to answer; "auto" takes the attention mode that is native to it."""
+    """A backbone ready to answer; "auto" takes the attention mode that is native to it.
+
+    An object is taken as it is: it was made with its own attention and verbalizer.
+    """
+    if not isinstance(name, str):
+        if attention not in ("auto", name.attention) or Verbalizer.of(verbalizer) != Verbalizer.of("yes/no"):
+            raise BackboneError("this backbone is an object with its own attention and verbalizer; set them there.")
+        return name
     modes = backbone_spec(name).attention
     mode = modes[0] if attention == "auto" else attention
     if mode not in modes:

@@ -81,23 +81,31 @@ class MiniBackbone:
         self._after_document = self._tokenizer.special(*SPEC.after_document)
         self._after_question = self._tokenizer.special(*SPEC.after_question)
 
+    def __deepcopy__(self, memo: dict[int, object]) -> "MiniBackbone":
+        return self  # nothing in it changes, and scikit-learn's `clone` copies every parameter
+
     def spans(self, text: str) -> list[tuple[int, int]]:
         return self._tokenizer.spans(text)
 
     def log_odds(self, queries: Sequence[Query]) -> list[FloatArray]:
-        """One pass per document (shared) or per query (exact), in batches of like length; the order is restored."""
-        answers = [np.empty(query.open_slots) for query in queries]
-        filled = [0] * len(queries)
-        for packed in self.batches(queries):
+        """One pass per document (shared) or per query (exact), in batches of like length; the order is restored.
+
+        Equal queries are asked once: it is cheaper, and their answers do not differ by a rounding error.
+        """
+        numbers = {query: number for number, query in enumerate(dict.fromkeys(queries))}
+        answers = [np.empty(query.open_slots) for query in numbers]
+        filled = [0] * len(numbers)
+        for packed in self.batches(list(numbers)):
             (values,) = self._session.run(["log_odds"], self.inputs(packed))
             for owner, value in zip(packed.owners.ravel().tolist(), values.ravel().tolist(), strict=True):
                 if owner >= 0:
                     answers[owner][filled[owner]] = value
                     filled[owner] += 1
-        bad = [number for number, values in enumerate(answers) if not np.isfinite(values).all()]
+        results = [answers[numbers[query]].copy() for query in queries]
+        bad = [number for number, values in enumerate(results) if not np.isfinite(values).all()]
         if bad:
             raise ScoreError(f"{SPEC.name} gave NaN or infinity for {len(bad)} queries, the first is number {bad[0]}.")
-        return answers
+        return results
 
     def inputs(self, packed: Packed) -> dict[str, IntArray]:
         """What the graph is fed for one batch."""

@@ -55,14 +55,15 @@ class Packed:
 def make_rows(documents: dict[Tokens, list[Question]], *, shared: bool, row_tokens: int) -> list[Row]:
     """One row per question, or per document and as many of its questions as `row_tokens` allows.
 
-    Questions of one row are padded to the longest of them, so they are split by length, not in the order asked.
+    Questions of one row are padded to the longest of them, so they are split by length, not in the order asked. Equal
+    lengths go by their tokens: then no rounding error depends on the order of the labels either.
     """
     rows: list[Row] = []
     for document, questions in documents.items():
         if not shared:
             rows += [Row(document, (question,)) for question in questions]
             continue
-        ordered = sorted(questions, key=lambda question: len(question.tokens))
+        ordered = sorted(questions, key=lambda question: (len(question.tokens), question.tokens))
         while ordered:
             count = max(1, (row_tokens - len(document)) // len(ordered[-1].tokens))
             rows.append(Row(document, tuple(ordered[-count:])))

@@ -1,8 +1,10 @@
 """The command `setscore`. Commands are thin: they read, call the classifier, and print."""
 
+import io
 import sys
 
 import typer
+from rich.markup import escape
 
 from setscore import __version__
 from setscore.cli.classify import classify
@@ -39,10 +41,12 @@ app.command()(models)
 
 def main() -> None:
     """Runs a command. Exit code 0: done; 1: some rows failed, the others were written; 2: a mistake to mend."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8")  # files and pipes get UTF-8, whatever the locale says
     try:
         app()
     except SetScoreError as error:
-        errors.print(f"[bold red]error:[/] {error}", highlight=False, markup=True)
+        errors.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)  # [MASK] in a message is just text
         sys.exit(2)
     except BrokenPipeError:  # the reader of our output has seen enough
         sys.stderr.close()

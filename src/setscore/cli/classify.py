@@ -1,5 +1,6 @@
 """`setscore classify`: texts, a file or standard input to labels."""
 
+import io
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -14,11 +15,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from setscore.classifier import SetScoreClassifier
 from setscore.cli.console import errors
 from setscore.cli.output import Answer, check_format, write
-from setscore.datasets import Columns, Row, parse_labels, read_documents, read_stream, text_rows
+from setscore.datasets import DOCUMENT_FILES, Columns, Row, parse_labels, read_documents, read_stream, text_rows
 from setscore.errors import SetScoreError, TruncationWarning, unknown_name
 from setscore.records import Document
 
-BLOCK = 256  # documents scored and written at a time
+BLOCK_QUESTIONS = 4096  # asked at a time; answers are written and progress is shown after each block
+SAVED = ("labels", "template", "backbone", "attention", "verbalizer", "threshold", "long_documents")
 
 Labels = Annotated[
     str | None, typer.Option("--labels", "-l", help="Names separated by commas, or a .txt, .csv, .yaml or .json file.")
@@ -29,6 +31,7 @@ File = Annotated[
 
 
 def classify(  # noqa: PLR0917  typer takes options as parameters
+    context: typer.Context,
     texts: Annotated[list[str] | None, typer.Argument(help="Documents, each in quotes.", show_default=False)] = None,
     labels: Labels = None,
     file: File = None,
@@ -40,7 +43,10 @@ def classify(  # noqa: PLR0917  typer takes options as parameters
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Probability from which a label applies.")] = 0.5,
     long_documents: Annotated[str, typer.Option(help="truncate, or chunk into overlapping windows.")] = "truncate",
     classifier: Annotated[
-        Path | None, typer.Option(help="A classifier saved from Python; its settings replace the ones above.")
+        Path | None, typer.Option(help="A classifier saved from Python, in place of labels and settings.")
+    ] = None,
+    input_format: Annotated[
+        str | None, typer.Option(help="txt, csv or jsonl; by the file's ending without it, txt for stdin.")
     ] = None,
     text_column: Annotated[str, typer.Option(help="CSV column or JSONL field with the text.")] = "text",
     id_column: Annotated[str, typer.Option(help="... with the document's id; row numbers without it.")] = "id",
@@ -60,6 +66,7 @@ def classify(  # noqa: PLR0917  typer takes options as parameters
     """
     check_format(form)
     if classifier is not None:
+        _refuse_settings(context)
         model = SetScoreClassifier.load(classifier)
     elif labels is None:
         raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
@@ -73,7 +80,7 @@ def classify(  # noqa: PLR0917  typer takes options as parameters
             threshold=threshold,
             long_documents=long_documents,
         )
-    rows, total = _rows(texts, file, Columns(text_column, id_column, candidates_column))
+    rows, total = _rows(texts, file, input_format, Columns(text_column, id_column, candidates_column))
     tally = Tally()
     with _progress() as progress:
         task = progress.add_task("classifying", total=total)
@@ -101,24 +108,39 @@ class Tally:
             raise typer.Exit(1)
 
 
-def _rows(texts: list[str] | None, file: Path | None, columns: Columns) -> tuple[Iterable[Row], int | None]:
+def _refuse_settings(context: typer.Context) -> None:
+    given = [name for name in SAVED if str(context.get_parameter_source(name)).endswith("COMMANDLINE")]
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise SetScoreError(f"a saved classifier has its own settings; remove {options} or --classifier.")
+
+
+def _rows(
+    texts: list[str] | None, file: Path | None, input_format: str | None, columns: Columns
+) -> tuple[Iterable[Row], int | None]:
     if texts and file:
         raise SetScoreError("give texts or --file, not both.")
+    suffix = None if input_format is None else f".{input_format}"
+    if suffix is not None and suffix not in DOCUMENT_FILES:
+        raise SetScoreError(unknown_name("input format", suffix[1:], [known[1:] for known in DOCUMENT_FILES]))
     if texts:
         return text_rows(texts), len(texts)
     if file is not None and str(file) != "-":
-        rows = list(read_documents(file, columns))
+        rows = list(read_documents(file, columns, suffix=suffix))
         return rows, len(rows)
     if sys.stdin.isatty():
         errors.print("reading documents from the keyboard, one a line; end with Ctrl-D")
-    return read_stream(sys.stdin, ".txt", columns), None
+    # Bytes that are not UTF-8 become an error of their row, whatever the locale says.
+    stream = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", errors="surrogateescape")
+    return read_stream(stream, suffix or ".txt", columns), None
 
 
 def _answers(model: SetScoreClassifier, rows: Iterable[Row], tally: Tally) -> Iterator[Answer]:
     """Answers in the order of the rows, a block at a time."""
     iterator = iter(rows)
     names = set(model.classes_)
-    while block := list(islice(iterator, BLOCK)):
+    size = max(1, BLOCK_QUESTIONS // len(names))
+    while block := list(islice(iterator, size)):
         block = [_check_candidates(row, names) for row in block]
         good = [row.document for row in block if row.document is not None]
         scored = iter(_classified(model, good, tally))

@@ -3,6 +3,7 @@
 import csv
 import json
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from setscore.cli.console import results
 from setscore.errors import SetScoreError, unknown_name
 
 BAR = 24  # characters of a full bar
+SNIPPET = 320  # characters of a document that a table shows
 SHOWN = 12  # labels a table shows, unless more apply
 
 
@@ -80,7 +82,7 @@ def _table(answers: Iterable[Answer], _: tuple[str, ...]) -> None:
         if answer.error is not None:
             results.print(f"[bold]{escape(answer.id)}[/]  [red]{escape(answer.error)}[/]")
             continue
-        snippet = " ".join(answer.text.split())
+        snippet = textwrap.shorten(answer.text, SNIPPET, placeholder=" …")
         results.print(f"[bold]{escape(answer.id)}[/]  {escape(snippet)}", soft_wrap=False, overflow="fold")
         results.print(_bars(answer))
 

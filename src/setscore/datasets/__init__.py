@@ -1,6 +1,29 @@
-"""Reading labels and documents."""
+"""Reading labels, documents and datasets."""
 
-from setscore.datasets.documents import Columns, Row, read_documents, read_stream, text_rows
+from setscore.datasets.dataset import Dataset
+from setscore.datasets.documents import DOCUMENT_FILES, Columns, Row, read_documents, read_stream, text_rows
 from setscore.datasets.labels import parse_labels, read_labels
+from setscore.datasets.own import load_files
+from setscore.datasets.registry import DATASETS, development_slices, find_source, load_dataset, paper_slices
+from setscore.datasets.source import Home, Source, card
 
-__all__ = ["Columns", "Row", "parse_labels", "read_documents", "read_labels", "read_stream", "text_rows"]
+__all__ = [
+    "DATASETS",
+    "DOCUMENT_FILES",
+    "Columns",
+    "Dataset",
+    "Home",
+    "Row",
+    "Source",
+    "card",
+    "development_slices",
+    "find_source",
+    "load_dataset",
+    "load_files",
+    "paper_slices",
+    "parse_labels",
+    "read_documents",
+    "read_labels",
+    "read_stream",
+    "text_rows",
+]

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,13 +34,13 @@ class Columns:
 
 def text_rows(texts: Iterable[object]) -> Iterator[Row]:
     """Rows of texts at hand."""
-    return (_row(number, str(number), text, None) for number, text in enumerate(texts, start=1))
+    return (_row(number, None, text, None) for number, text in enumerate(texts, start=1))
 
 
-def read_documents(path: str | Path, columns: Columns = Columns()) -> Iterator[Row]:
+def read_documents(path: str | Path, columns: Columns = Columns(), *, suffix: str | None = None) -> Iterator[Row]:
     """Rows of a file: .txt a document a line, .csv with a header, .jsonl an object (or a string) a line."""
     path = Path(path)
-    suffix = path.suffix.lower()
+    suffix = suffix or path.suffix.lower()
     if suffix not in DOCUMENT_FILES:
         raise DataFileError(f"a file of documents ends in {', '.join(DOCUMENT_FILES)}; got {path.name!r}.")
     try:
@@ -63,10 +62,14 @@ def read_stream(stream: TextIO, suffix: str = ".txt", columns: Columns = Columns
             if line.strip():
                 yield _json_row(number, line, columns)
         else:
-            yield _row(number, str(number), line, None)
+            yield _row(number, None, line, None)
 
 
-def _row(number: int, name: str, text: Any, candidates: Any) -> Row:
+def _row(number: int, identifier: Any, text: Any, candidates: Any) -> Row:
+    """Without an id, or with a blank one, the row's number stands in."""
+    name = str(number) if identifier is None or not str(identifier).strip() else str(identifier)
+    if problem := text_problem(name):  # it could not be written out again
+        return Row(number, str(number), None, f"has an id that {problem}")
     problem = text_problem(text)
     if problem is None and candidates is not None:
         if isinstance(candidates, str):
@@ -83,24 +86,27 @@ def _row(number: int, name: str, text: Any, candidates: Any) -> Row:
 def _json_row(number: int, line: str, columns: Columns) -> Row:
     try:
         value = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return Row(number, str(number), None, f"is not valid JSON ({error})")
     record = {columns.text: value} if isinstance(value, str) else value
     if not isinstance(record, dict) or columns.text not in record:
         return Row(number, str(number), None, f"has no field {columns.text!r}")
-    name = str(record.get(columns.id, number))
-    return _row(number, name, record[columns.text], record.get(columns.candidates))
+    return _row(number, record.get(columns.id), record[columns.text], record.get(columns.candidates))
 
 
 def _csv_rows(stream: TextIO, columns: Columns) -> Iterator[Row]:
-    csv.field_size_limit(sys.maxsize)  # a document may be long
+    csv.field_size_limit(2**31 - 1)  # a document may be long
     reader = csv.DictReader(stream, strict=True)
-    if reader.fieldnames is None or columns.text not in reader.fieldnames:
-        raise DataFileError(f"the CSV header has no column {columns.text!r}; it has {reader.fieldnames}.")
     number = 0
     try:
+        header = list(reader.fieldnames or [])
+        if columns.text not in header:
+            raise DataFileError(f"the CSV header has no column {columns.text!r}; it has {header}.")
         for number, record in enumerate(reader, start=1):
-            name = record.get(columns.id) or str(number)
-            yield _row(number, name, record[columns.text], record.get(columns.candidates) or None)
+            if any(record.get(None, ())):  # cells beyond the header: a text cut at its first comma
+                problem = f"has more cells than the header's {len(header)}; put a text that holds commas into quotes"
+                yield Row(number, str(number), None, problem)
+                continue
+            yield _row(number, record.get(columns.id), record[columns.text], record.get(columns.candidates) or None)
     except csv.Error as error:
         raise DataFileError(f"the CSV is broken after row {number}: {error}") from error

@@ -1,13 +1,14 @@
 """Label inventories from files and from the command line."""
 
 import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from setscore.errors import DataFileError, LabelError
+from setscore.errors import DataFileError, LabelError, SetScoreError
 from setscore.records import Label, LabelSet
 
 LABEL_FILES = (".txt", ".csv", ".yaml", ".yml", ".json")
@@ -15,7 +16,7 @@ LABEL_FILES = (".txt", ".csv", ".yaml", ".yml", ".json")
 
 def parse_labels(text: str) -> LabelSet:
     """From the name of a file, or names separated by commas."""
-    if Path(text).suffix.lower() in LABEL_FILES:
+    if Path(text).suffix.lower() in LABEL_FILES or ("," not in text and Path(text).is_file()):
         return read_labels(text)
     return LabelSet.of([name.strip() for name in text.split(",")])
 
@@ -29,18 +30,13 @@ def read_labels(path: str | Path) -> LabelSet:
     """
     path = Path(path)
     try:
-        content = path.read_text(encoding="utf-8-sig")
-        entries = _parse(path.suffix.lower(), content)
+        return LabelSet.of(_parse(path.suffix.lower(), path.read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise DataFileError(f"the label file {path} cannot be read: {error.strerror}.") from error
-    except (ValueError, yaml.YAMLError, csv.Error) as error:
-        if isinstance(error, LabelError | DataFileError):
-            raise
+    except SetScoreError as error:
+        raise type(error)(f"{path}: {error}") from error
+    except (ValueError, RecursionError, yaml.YAMLError, csv.Error) as error:
         raise DataFileError(f"the label file {path} is broken: {error}") from error
-    try:
-        return LabelSet.of(entries)
-    except LabelError as error:
-        raise LabelError(f"{path}: {error}") from error
 
 
 def _parse(suffix: str, content: str) -> Any:
@@ -49,21 +45,25 @@ def _parse(suffix: str, content: str) -> Any:
     if suffix == ".csv":
         return _from_csv(content)
     if suffix in (".yaml", ".yml"):
-        return _from_structure(yaml.safe_load(content))
+        return _from_structure(yaml.load(content, Loader=_YamlLoader))
     if suffix == ".json":
-        return _from_structure(json.loads(content))
+        return _from_structure(json.loads(content, object_pairs_hook=_unique))
     raise DataFileError(f"a label file ends in {', '.join(LABEL_FILES)}; got {suffix or 'no ending'!r}.")
 
 
 def _from_csv(content: str) -> list[Label]:
-    rows = [row for row in csv.reader(content.splitlines()) if any(cell.strip() for cell in row)]
+    reader = csv.reader(io.StringIO(content, newline=""), strict=True)
+    rows = [row for row in reader if any(cell.strip() for cell in row)]
     header = [cell.strip().lower() for cell in rows[0]] if rows else []
     if "name" not in header:
         if any(len(row) != 1 for row in rows):
             raise DataFileError(f"a label file with several columns needs a header with 'name'; got {header}.")
         return [Label(row[0].strip()) for row in rows]
+    wide = next((row for row in rows if any(cell.strip() for cell in row[len(header) :])), None)
+    if wide:
+        raise DataFileError(f"{wide} has more cells than the header {header}. Put a text that holds commas in quotes.")
     records = [dict(zip(header, (cell.strip() for cell in row), strict=False)) for row in rows[1:]]
-    return [Label(record["name"], record.get("description") or None) for record in records]
+    return [Label(record.get("name", ""), record.get("description") or None) for record in records]
 
 
 def _from_structure(value: Any) -> Any:
@@ -78,7 +78,8 @@ def _from_record(entry: dict[str, Any]) -> Label:
     unknown = set(entry) - {"name", "description"}
     if "name" not in entry or unknown:
         raise DataFileError(f"a label has a 'name' and perhaps a 'description', got {entry}.")
-    return Label(_name(entry["name"]), entry.get("description") or None)
+    description = entry.get("description")
+    return Label(_name(entry["name"]), None if description == "" else description)
 
 
 def _name(value: Any) -> Any:
@@ -86,3 +87,20 @@ def _name(value: Any) -> Any:
     if value is not None and not isinstance(value, str):
         raise LabelError(f"the label {value!r} was read as {type(value).__name__}, not text. Put it in quotes.")
     return value
+
+
+def _unique(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    """A mapping of `pairs`; both readers would keep only the last of equal keys, in silence."""
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise LabelError(f"{twice!r} stands twice in one mapping. Remove one of them.")
+    return dict(pairs)
+
+
+class _YamlLoader(yaml.SafeLoader):
+    """Reads YAML as `safe_load` does, but does not lose a key that stands twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        _unique([(key.value, None) for key, _ in node.value if isinstance(key, yaml.ScalarNode)])
+        return dict(super().construct_mapping(node, deep=deep))

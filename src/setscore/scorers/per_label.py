@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from setscore.backbones import Backbone
-from setscore.errors import TemplateError
+from setscore.errors import SetScoreError, TemplateError
 from setscore.prompts import Template
 from setscore.records import BoolArray, LabelSet, Query, Scores
 from setscore.scorers.windows import check_options, document_room, pool_windows, split_document
@@ -55,6 +55,8 @@ class PerLabelScorer:
             )
         texts = [label.text for label in labels.labels]
         room = document_room(backbone, [self.template.query("", text) for text in texts], self.max_document_tokens)
+        if self.overlap >= room:
+            raise SetScoreError(f"windows of {room} tokens cannot overlap by {self.overlap}; choose a smaller overlap.")
         scored = np.ones((len(documents), len(labels)), dtype=np.bool_) if candidates is None else candidates
         log_odds = np.full(scored.shape, -np.inf)
         truncated = np.zeros(len(documents), dtype=np.bool_)

@@ -11,6 +11,7 @@ from setscore.records import FloatArray, Query, Slot
 LONG_DOCUMENTS = ("truncate", "chunk")
 POOLS = ("max", "mean", "logmeanexp")
 LEAST_ROOM = 16  # a document part shorter than this says nothing
+MOST_TOKENS_OF_A_CHARACTER = 4  # canonical decomposition and UTF-8 bytes both stop at four
 
 
 def check_options(long_documents: str, pool: str, overlap: int) -> None:
@@ -46,29 +47,34 @@ def document_room(backbone: Backbone, queries: Sequence[Query], limit: int | Non
 
 def split_document(backbone: Backbone, text: str, *, room: int, overlap: int) -> list[str]:
     """Overlapping windows of at most `room` tokens each, cut between words; a short text is its own only window."""
-    if len(text) <= room:  # a token covers at least one character
+    if MOST_TOKENS_OF_A_CHARACTER * len(text) <= room:  # no need to look
         return [text]
     spans = backbone.spans(text)
     if len(spans) <= room:
         return [text]
-    windows: list[str] = []
-    start = 0
-    while True:
-        stop = min(start + room, len(spans))
-        if stop < len(spans):
-            stop = _word_boundary(spans, start, stop)
-        windows.append(text[spans[start][0] : spans[stop - 1][1]])
-        if stop == len(spans):
-            return windows
-        start = max(start + 1, _word_boundary(spans, start, max(stop - overlap, start + 1)))
+    first, *others = (text[start:stop] for start, stop in window_cuts(spans, room=room, overlap=overlap))
+    # A window that begins inside a word longer than `room` may have more tokens on its own: split it once more.
+    return [first, *(part for other in others for part in split_document(backbone, other, room=room, overlap=overlap))]
 
 
-def _word_boundary(spans: Sequence[tuple[int, int]], start: int, stop: int) -> int:
-    """The last place at or before `stop`, but after `start`, where a token does not continue the one before."""
-    for place in range(stop, start, -1):
-        if spans[place][0] > spans[place - 1][1]:
-            return place
-    return stop
+def window_cuts(spans: Sequence[tuple[int, int]], *, room: int, overlap: int) -> list[tuple[int, int]]:
+    """Where the windows begin and end, in characters, given what each token covers."""
+    cuts: list[tuple[int, int]] = []
+    start, stop = 0, 0
+    while stop < len(spans):
+        stop = start + room
+        stop = len(spans) if stop >= len(spans) else _boundary(spans, start, stop) or stop
+        cuts.append((spans[start][0], spans[stop - 1][1]))
+        start = _boundary(spans, start, stop - overlap) or stop
+    return cuts
+
+
+def _boundary(spans: Sequence[tuple[int, int]], low: int, high: int) -> int | None:
+    """The last token in (low, high] that begins a word, or else a character (one character may have several tokens)."""
+    places = range(min(high, len(spans) - 1), low, -1)
+    word = (place for place in places if spans[place][0] > spans[place - 1][1])
+    character = (place for place in places if spans[place][0] == spans[place - 1][1])
+    return next(word, None) or next(character, None)
 
 
 def pool_windows(parts: FloatArray, pool: str) -> FloatArray:

@@ -1,0 +1,51 @@
+"""How good the default is before it has seen a single labelled document.
+
+    python benchmarks/everyday.py [--json FILE]
+
+50 everyday documents and 12 labels, written by hand for this (tests/data/everyday.*), classified by the unfitted
+classifier at threshold 0.5. Beside it, two yardsticks that read no text: every label for every document, and the most
+frequent label for every document (chosen with the gold labels, so an oracle).
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+from sklearn.metrics import f1_score
+
+from setscore import SetScoreClassifier, read_labels
+
+DATA = Path(__file__).parents[1] / "tests" / "data"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, help="write the numbers to this file too")
+    arguments = parser.parse_args()
+    rows = [json.loads(line) for line in (DATA / "everyday.jsonl").read_text(encoding="utf-8").splitlines()]
+    labels = read_labels(DATA / "everyday_labels.yaml")
+    gold = labels.indicator([row["labels"] for row in rows])
+    texts = [row["text"] for row in rows]
+    frequent = np.zeros_like(gold)
+    frequent[:, gold.sum(axis=0).argmax()] = True
+    predictions = {
+        "setscore-mini, shared attention": SetScoreClassifier(labels).predict(texts),
+        "setscore-mini, exact attention": SetScoreClassifier(labels, attention="exact").predict(texts),
+        "every label": np.ones_like(gold),
+        "the most frequent label (oracle)": frequent,
+    }
+    result = {}
+    print("| | micro-F1 | macro-F1 | labels a document |")
+    print("|---|---:|---:|---:|")
+    for name, predicted in predictions.items():
+        micro, macro = (100 * f1_score(gold, predicted, average=a, zero_division=0) for a in ("micro", "macro"))
+        result[name] = {"micro_f1": micro, "macro_f1": macro, "cardinality": float(predicted.sum(axis=1).mean())}
+        print(f"| {name} | {micro:.1f} | {macro:.1f} | {predicted.sum(axis=1).mean():.2f} |")
+    print(f"| gold | | | {gold.sum(axis=1).mean():.2f} |")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""AAPD: abstracts of arXiv papers with 54 subject codes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from setscore.datasets.dataset import Dataset, Entry, assemble
+from setscore.datasets.files import field, find, jsonl_rows, plain_lines, require
+from setscore.datasets.source import Source, described
+from setscore.errors import DataFileError
+
+FILES = {"train": "train", "validation": "val", "test": "test"}
+STAND_IN = "arxiv_train_substitute.jsonl"
+
+
+def read(folder: Path, split: str) -> Dataset:
+    """From the official pair text_*, label_*: line by line an abstract and its codes, separated by blanks."""
+    labels, part = described("aapd"), FILES[split]
+    if split == "train" and find(folder, "text_train") is None and (path := find(folder, STAND_IN)):
+        note = f"{STAND_IN} stands in for text_train: other abstracts with the same codes."
+        return assemble("aapd", split, list(_stand_in(path)), labels, origin=path, notes=[note])
+    path = require(folder, f"text_{part}")
+    entries = list(_pairs(path, require(folder, f"label_{part}"), part))
+    return assemble("aapd", split, entries, labels, origin=path)
+
+
+def _pairs(text_file: Path, label_file: Path, part: str) -> Iterator[Entry]:
+    texts, codes = plain_lines(text_file), plain_lines(label_file)
+    if len(texts) != len(codes):
+        raise DataFileError(
+            f"{text_file} has {len(texts)} lines, {label_file} {len(codes)}; they belong together line by line."
+            f" After line {min(len(texts), len(codes))} one of them is cut off."
+        )
+    for number, (text, line) in enumerate(zip(texts, codes, strict=True), start=1):
+        if not line.strip():
+            raise DataFileError(f"line {number} of {label_file} has no code; every abstract has at least one.")
+        yield Entry(f"{part}-{number}", text, tuple(line.split()))
+
+
+def _stand_in(path: Path) -> Iterator[Entry]:
+    for number, where, row in jsonl_rows(path):
+        codes = tuple(field(row, "labels", list, where))
+        yield Entry(str(row.get("id") or f"train-{number}"), field(row, "text", str, where), codes)
+
+
+SOURCE = Source(
+    name="aapd",
+    title="AAPD",
+    folder="aapd",
+    origin="arXiv; Yang et al. 2018, SGM",
+    licence="not stated by its authors; the abstracts belong to the papers' authors",
+    labels=54,
+    cardinality="2.41 (train and validation)",
+    sizes={"train": 53840, "validation": 1000, "test": 1000},
+    test_size=1000,
+    read=read,
+    obtain="text_train, label_train, text_val, label_val, text_test, label_test; github.com/lancopku/SGM says where"
+    " (the paper takes them from Zenodo, record 6344750)",
+    differs=("The paper's body speaks of computer science codes; mathematics, physics and others are among the 54.",),
+)

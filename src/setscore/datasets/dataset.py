@@ -1,0 +1,160 @@
+"""Documents with gold labels: the value that every source becomes."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from setscore.errors import DataFileError, DocumentError, LabelError, SetScoreError
+from setscore.records import BoolArray, Document, IntArray, LabelSet, text_problem
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """n documents with their gold labels over one inventory of m labels.
+
+    name, split  where it comes from
+    texts, ids   [n]; ids are unique
+    labels       the inventory [m]
+    gold         [n, m]; read-only
+    notes        what was left out or stands in for something else, as sentences
+    """
+
+    name: str
+    split: str
+    texts: tuple[str, ...]
+    ids: tuple[str, ...]
+    labels: LabelSet
+    gold: BoolArray
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.ids) != len(self.texts):
+            raise SetScoreError(f"{self._title} has {len(self.texts)} texts, but {len(self.ids)} ids.")
+        if problems := {row: problem for row, text in enumerate(self.texts) if (problem := text_problem(text))}:
+            raise DocumentError(problems, len(self.texts))
+        for row, name in enumerate(self.ids):
+            if problem := text_problem(name):
+                raise SetScoreError(f"the id of document {row} of {self._title} {problem}. Documents count from 0.")
+        if len(set(self.ids)) < len(self.ids):
+            twice = [name for name, count in Counter(self.ids).items() if count > 1]
+            raise SetScoreError(f"{len(twice)} ids of {self._title} stand more than once, the first is {twice[0]!r}.")
+        gold = np.array(self.gold)
+        if gold.dtype != np.bool_:
+            raise LabelError(f"gold labels of {self._title} are a matrix of bool, got {gold.dtype}.")
+        if gold.shape != (len(self.texts), len(self.labels)):
+            raise LabelError(
+                f"gold labels of {self._title} have the shape {gold.shape};"
+                f" there are {len(self.texts)} documents and {len(self.labels)} labels."
+            )
+        gold.setflags(write=False)
+        object.__setattr__(self, "gold", gold)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def _title(self) -> str:
+        return f"{self.name} {self.split}".strip() or "the dataset"
+
+    @property
+    def documents(self) -> list[Document]:
+        return [Document(text, name) for text, name in zip(self.texts, self.ids, strict=True)]
+
+    @property
+    def cardinality(self) -> float:
+        """Gold labels per document."""
+        return float(self.gold.sum() / len(self)) if len(self) else 0.0
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over ids, texts, labels with their descriptions, and gold: 64 hexadecimal digits."""
+        digest = hashlib.sha256()
+        for part in (self.ids, self.texts, [[label.name, label.description] for label in self.labels.labels]):
+            digest.update(json.dumps(part, ensure_ascii=False).encode() + b"\n")
+        digest.update(np.packbits(self.gold).tobytes())
+        return digest.hexdigest()
+
+    def take(self, rows: Sequence[int] | IntArray) -> "Dataset":
+        """The documents at `rows`, in the order of `rows`."""
+        chosen = np.asarray(rows, dtype=np.int64).reshape(-1)
+        outside = chosen[(chosen < 0) | (chosen >= len(self))]
+        if outside.size:
+            raise SetScoreError(f"{self._title} has the rows 0 to {len(self) - 1}; row {outside[0]} was asked for.")
+        return replace(
+            self,
+            texts=tuple(self.texts[row] for row in chosen),
+            ids=tuple(self.ids[row] for row in chosen),
+            gold=self.gold[chosen],
+        )
+
+    def head(self, n: int) -> "Dataset":
+        """The first `n` documents."""
+        return self.take(range(self._at_most(n)))
+
+    def draw(self, n: int, seed: int) -> "tuple[Dataset, Dataset]":
+        """`n` documents drawn without replacement, and the rest; both in the original order.
+
+        The same dataset, `n` and `seed` always give the same documents.
+        """
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise SetScoreError(f"a seed is a whole number from 0, got {seed!r}.")
+        rows = np.random.default_rng(seed).choice(len(self), size=self._at_most(n), replace=False)
+        drawn = np.zeros(len(self), dtype=np.bool_)
+        drawn[rows] = True
+        note = f"{{}} of {len(self)} documents, drawn with seed {seed}."
+        return (
+            self.take(np.flatnonzero(drawn)).noting(note.format(n)),
+            self.take(np.flatnonzero(~drawn)).noting("The rest after " + note.format(n)),
+        )
+
+    def noting(self, *notes: str) -> "Dataset":
+        """The same with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def with_labels(self, labels: Any) -> "Dataset":
+        """The same with other descriptions; the names and their order stay."""
+        given = LabelSet.of(labels)
+        if given.names != self.labels.names:
+            raise LabelError(
+                f"{self._title} has {len(self.labels)} labels, the first is {self.labels.names[0]!r}; the"
+                f" {len(given)} labels given, the first is {given.names[0]!r}, must have the same names in that order."
+            )
+        return replace(self, labels=given)
+
+    def _at_most(self, n: int) -> int:
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= len(self):
+            raise SetScoreError(f"{self._title} has {len(self)} documents; {n!r} of them were asked for.")
+        return int(n)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A document as a source gives it, with the names of its gold labels."""
+
+    id: str
+    text: str
+    labels: tuple[str, ...]
+
+
+def assemble(
+    name: str, split: str, entries: Sequence[Entry], labels: LabelSet, *, origin: object, notes: Sequence[str] = ()
+) -> Dataset:
+    """A dataset of `entries` read from `origin`. Documents without a usable text are left out, and noted."""
+    if not entries:
+        raise DataFileError(f"{origin} holds no documents. It is empty or broken; fetch it again.")
+    usable = [entry for entry in entries if not text_problem(entry.text)]
+    if blank := [entry.id for entry in entries if text_problem(entry.text)]:
+        shown = ", ".join(blank[:5]) + (", …" if len(blank) > 5 else "")
+        notes = [*notes, f"{len(blank)} of {len(entries)} documents have no usable text and were left out: {shown}."]
+    try:
+        gold = labels.indicator([entry.labels for entry in usable])
+    except LabelError as error:
+        raise LabelError(f"{origin}: {error}") from error
+    texts, ids = tuple(entry.text for entry in usable), tuple(entry.id for entry in usable)
+    return Dataset(name, split, texts, ids, labels, gold, tuple(notes))

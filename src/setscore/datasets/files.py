@@ -1,0 +1,172 @@
+"""Files as their publishers give them: found by name, plain or compressed, and read row by row.
+
+Whatever is missing or damaged is named with its file, its line and what to do.
+"""
+
+import csv
+import gzip
+import importlib
+import json
+import lzma
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from setscore.errors import DataFileError, MissingExtraError
+
+OPENERS: Mapping[str, Callable[..., Any]] = {"": open, ".xz": lzma.open, ".gz": gzip.open}
+DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
+
+
+class MissingFilesError(DataFileError):
+    """None of the files that would do are there."""
+
+
+def find(folder: Path, *names: str) -> Path | None:
+    """The first of `names` that is in the folder, as it is or compressed."""
+    candidates = (folder / f"{name}{ending}" for name in names for ending in OPENERS)
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def require(folder: Path, *names: str) -> Path:
+    """As `find`; none of them is an error that says what was looked for where."""
+    path = find(folder, *names)
+    if path is None:
+        raise missing(folder, *names)
+    return path
+
+
+def missing(folder: Path, *names: str) -> MissingFilesError:
+    """The error for a folder without any of `names`."""
+    wanted = " or ".join(names)
+    if not folder.is_dir():
+        return MissingFilesError(f"the folder {folder} does not exist; {wanted} was looked for in it.")
+    there = sorted(path.name for path in folder.iterdir())
+    held = f"it holds {', '.join(there[:8])}{', …' if len(there) > 8 else ''}" if there else "it is empty"
+    return MissingFilesError(f"{wanted} (plain, .xz or .gz) was looked for in {folder}, but {held}.")
+
+
+def open_binary(path: Path) -> BinaryIO:
+    """The content, decompressed."""
+    opener = OPENERS.get(path.suffix, open)
+    try:
+        file: BinaryIO = opener(path, "rb")
+    except OSError as error:
+        raise DataFileError(f"{path} cannot be read: {error.strerror or error}.") from error
+    return file
+
+
+def read_bytes(path: Path) -> bytes:
+    """The whole content, decompressed."""
+    with open_binary(path) as file:
+        try:
+            return file.read()
+        except DAMAGE as error:
+            raise DataFileError(f"{path} is truncated or damaged ({error}). Fetch it again.") from error
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbers (the first is 1) and lines of a UTF-8 file, with their line ends; only \\n ends a line."""
+    number = 0
+    try:
+        with open_binary(path) as file:
+            for number, raw in enumerate(file, start=1):
+                yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8")
+    except DAMAGE as error:
+        raise DataFileError(f"{path} is truncated or damaged after line {number} ({error}). Fetch it again.") from error
+    except UnicodeDecodeError as error:
+        raise DataFileError(f"line {number} of {path} is not UTF-8: {error.reason}.") from error
+
+
+def plain_lines(path: Path) -> list[str]:
+    """The lines without their ends; blank ones at the end of the file do not count."""
+    lines = [line.rstrip("\r\n") for _, line in read_lines(path)]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return lines
+
+
+def jsonl_rows(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Line numbers, places and objects of a file with one JSON object a line."""
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        where = f"line {number} of {path}"
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise DataFileError(f"{where} is not valid JSON, perhaps it is cut off: {error}") from error
+        if not isinstance(row, dict):
+            raise DataFileError(f"{where} is no JSON object, but {type(row).__name__}.")
+        yield number, where, row
+
+
+def csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, str, dict[str, str]]]:
+    """Numbers (the first is 1), places and rows of a CSV file whose header holds at least `columns`."""
+    csv.field_size_limit(2**31 - 1)  # a document may be long
+    reader = csv.DictReader((line for _, line in read_lines(path)), strict=True)
+    try:
+        header = list(reader.fieldnames or [])
+        if absent := [column for column in columns if column not in header]:
+            raise DataFileError(f"{path} has no column {', '.join(absent)}; its first line has {header}.")
+        for number, row in enumerate(reader, start=1):
+            where = f"the row that ends at line {reader.line_num} of {path}"
+            if None in row or None in row.values():
+                problem = "more" if None in row else "fewer"
+                raise DataFileError(f"{where} has {problem} cells than the {len(header)} of the header.")
+            yield number, where, row
+    except csv.Error as error:
+        raise DataFileError(
+            f"{path} is broken at line {reader.reader.line_num}, perhaps it is cut off: {error}"
+        ) from error
+
+
+def shards(folder: Path, split: str) -> list[Path]:
+    """The Parquet files of a split as the Hugging Face Hub names them; all of their parts must be there."""
+    found = sorted(folder.glob(f"{split}-*-of-*.parquet"))
+    if found:
+        total = found[0].stem.rpartition("-")[2]
+        if not total.isdigit() or len(found) != int(total):
+            raise DataFileError(f"{folder} holds {len(found)} Parquet files of {split}, of {total}. Add the others.")
+    return found
+
+
+def parquet_rows(paths: Sequence[Path], columns: Sequence[str]) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Numbers over all files (the first is 1), places and rows of Parquet files that have at least `columns`."""
+    rows = ((path, row, values) for path in paths for row, values in enumerate(_table(path, columns), start=1))
+    for number, (path, row, values) in enumerate(rows, start=1):
+        yield number, f"row {row} of {path}", values
+
+
+def _table(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    try:
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise MissingExtraError(f"the Parquet file {path.name}", "hub") from error
+    try:
+        file = parquet.ParquetFile(path)
+        if absent := [column for column in columns if column not in file.schema_arrow.names]:
+            raise DataFileError(f"{path} has no column {', '.join(absent)}; it has {file.schema_arrow.names}.")
+        for batch in file.iter_batches(batch_size=1024):
+            yield from batch.to_pylist()
+    except (OSError, ValueError) as error:  # pyarrow's own errors derive from these
+        if isinstance(error, DataFileError):
+            raise
+        raise DataFileError(f"{path} cannot be read as Parquet, perhaps it is cut off: {error}") from error
+
+
+def field(row: Mapping[str, Any], name: str, kind: type | tuple[type, ...], where: str) -> Any:
+    """A field of a row; a missing one or one of another type is an error that names the place."""
+    if name not in row:
+        raise DataFileError(f"{where} has no field {name!r}; it has {sorted(row)}.")
+    if not isinstance(row[name], kind):
+        raise DataFileError(f"{where} has {type(row[name]).__name__} in the field {name!r}: {row[name]!r:.80}.")
+    return row[name]
+
+
+def class_names(indices: Sequence[Any], names: Sequence[str], where: str) -> tuple[str, ...]:
+    """Names of label numbers. One outside the inventory keeps its number, for the error that counts them."""
+    if wrong := [index for index in indices if isinstance(index, bool) or not isinstance(index, int)]:
+        raise DataFileError(f"{where} has the label {wrong[0]!r}; labels are whole numbers here.")
+    return tuple(names[index] if 0 <= index < len(names) else f"number {index}" for index in indices)

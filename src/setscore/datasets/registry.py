@@ -1,0 +1,79 @@
+"""Datasets by name, from local files or their public homes, and the slices that experiments use."""
+
+from pathlib import Path
+
+from setscore.datasets import aapd, ecthr, eurlex, goemotions, jigsaw, reuters
+from setscore.datasets.dataset import Dataset
+from setscore.datasets.files import MissingFilesError
+from setscore.datasets.hub import by_hand, fetch
+from setscore.datasets.source import Source
+from setscore.errors import DataFileError, unknown_name
+from setscore.records import LabelSet
+
+DATASETS: dict[str, Source] = {
+    "goemotions": goemotions.SOURCE,
+    "reuters": reuters.SOURCE,
+    "eurlex": eurlex.SOURCE,
+    "ecthr": ecthr.SOURCE,
+    "ecthr-b": ecthr.SOURCE_B,
+    "jigsaw": jigsaw.SOURCE,
+    "aapd": aapd.SOURCE,
+}
+VALIDATION_SIZE = 200  # of the paper
+SEED = 13  # of the paper's headline numbers; 17 and 23 for replication
+
+
+def find_source(name: str) -> Source:
+    """What is known about a dataset."""
+    if name not in DATASETS:
+        raise DataFileError(unknown_name("dataset", name, DATASETS))
+    return DATASETS[name]
+
+
+def load_dataset(name: str, split: str, data_dir: str | Path | None = None, *, descriptions: bool = True) -> Dataset:
+    """A split ("train", "validation" or "test") of a dataset.
+
+    With `data_dir` only from its official files in the folder data_dir/<name>/, plain or compressed (.xz, .gz);
+    without it from its home on the Hugging Face Hub (extra "hub"). Labels come with the packaged descriptions, unless
+    `descriptions` is False.
+    """
+    source = find_source(name)
+    if split not in source.sizes:
+        hint = "" if split != "validation" else f" Validation documents are drawn from {source.validation}."
+        raise DataFileError(unknown_name(f"split of {name}", split, source.sizes) + hint)
+    if data_dir is None:
+        dataset = source.read(fetch(source, split), split)
+    else:
+        try:
+            dataset = source.read(Path(data_dir) / source.folder, split)
+        except MissingFilesError as error:
+            raise MissingFilesError(f"{name} {split}: {error} {by_hand(source)}") from error
+    return dataset if descriptions else dataset.with_labels(LabelSet.of(dataset.labels.names))
+
+
+def paper_slices(
+    name: str, seed: int = SEED, data_dir: str | Path | None = None, *, descriptions: bool = True
+) -> tuple[Dataset, Dataset]:
+    """The paper's slices: 200 validation documents drawn with `seed`, and the first documents of the test split.
+
+    A test split that has fewer documents than the paper's slice is taken whole, and that is noted.
+    """
+    source = find_source(name)
+    validation, _ = development_slices(name, seed, data_dir, descriptions=descriptions)
+    test = load_dataset(name, "test", data_dir, descriptions=descriptions)
+    if len(test) < source.test_size:
+        return validation, test.noting(
+            f"The paper's slice has {source.test_size} documents; only {len(test)} are there."
+        )
+    return validation, test.head(source.test_size)
+
+
+def development_slices(
+    name: str, seed: int = SEED, data_dir: str | Path | None = None, *, descriptions: bool = True
+) -> tuple[Dataset, Dataset]:
+    """200 validation documents drawn with `seed`, and the rest, which is for development; no test document is read.
+
+    Both come from the validation split, of Reuters, which has none, from the training split.
+    """
+    pool = load_dataset(name, find_source(name).validation, data_dir, descriptions=descriptions)
+    return pool.draw(VALIDATION_SIZE, seed)

@@ -1,0 +1,183 @@
+"""Relations that must hold for the embedded backbone.
+
+Tolerance: int8 activations are rounded, and fp32 sums may differ in the last bit with the shape of a batch, which can
+move a rounding by one step. Most scores are equal to the last bit; STABLE bounds what a moved rounding may do to a
+log-odds (the largest seen was 0.04).
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from setscore import SetScoreClassifier, read_documents, read_labels
+from setscore.backbones import load_backbone
+from setscore.backbones.mini import MiniBackbone, default_folder
+from setscore.errors import BackboneError, ScoreError, VerbalizerError
+from setscore.prompts import VERBALIZERS, Template, Verbalizer
+from setscore.records import Query, Slot
+
+STABLE = 0.1
+DATA = Path(__file__).parents[1] / "data"
+
+
+@pytest.fixture(scope="module")
+def sample():
+    texts = [row.document.text for row in read_documents(DATA / "everyday.jsonl")]
+    return texts, read_labels(DATA / "everyday_labels.yaml")
+
+
+@pytest.fixture(scope="module")
+def scores(sample):
+    texts, labels = sample
+    return SetScoreClassifier(labels).decision_function(texts)
+
+
+def test_one_by_one_equals_together(sample, scores):
+    texts, labels = sample
+    alone = np.concatenate([SetScoreClassifier(labels).decision_function([text]) for text in texts[:12]])
+    assert np.abs(alone - scores[:12]).max() < STABLE
+
+
+def test_order_and_duplicates_do_not_matter(sample, scores):
+    texts, labels = sample
+    order = np.random.default_rng(3).permutation(len(texts))
+    doubled = [texts[i] for i in order for _ in range(2)]
+    again = SetScoreClassifier(labels).decision_function(doubled)
+    assert np.abs(again[::2] - scores[order]).max() < STABLE
+    assert np.abs(again[::2] - again[1::2]).max() < STABLE
+
+
+def test_padding_does_not_matter(sample, scores):
+    """A short document beside a long one is padded; its scores stay."""
+    texts, labels = sample
+    long = " ".join(texts[:4])
+    beside = SetScoreClassifier(labels).decision_function([texts[7], long])
+    assert abs(beside[0] - scores[7]).max() < STABLE
+
+
+def test_permuting_labels_permutes_scores(sample, scores):
+    texts, labels = sample
+    order = np.random.default_rng(5).permutation(len(labels))
+    permuted = SetScoreClassifier([labels.labels[i] for i in order]).decision_function(texts[:20])
+    assert np.abs(permuted - scores[:20][:, order]).max() < STABLE
+
+
+def test_a_label_scores_the_same_among_many(sample, scores):
+    """Shared attention shows no question another one; more labels than a row holds change nothing."""
+    texts, labels = sample
+    others = [f"topic number {i}" for i in range(150)]
+    among = SetScoreClassifier([*others, *labels.labels]).decision_function(texts[:3])[:, 150:]
+    assert np.abs(among - scores[:3]).max() < STABLE
+
+
+def test_int8_flips_under_one_percent_of_the_decisions_of_fp32(scores, capsys):
+    """The sample: tests/data/everyday.jsonl, 50 documents by 12 labels; fp32 log-odds written by the export."""
+    full = np.array(json.loads((DATA / "fp32_log_odds.json").read_text())["log_odds"])
+    flips = ((full > 0) != (scores > 0)).mean()
+    with capsys.disabled():
+        print(f"\nint8 against fp32 on {full.size} decisions: {flips:.2%} flip, largest difference "
+              f"{np.abs(full - scores).max():.2f}")  # fmt: skip
+    assert full.shape == scores.shape
+    assert flips < 0.01
+
+
+def test_exact_and_shared_agree_as_far_as_they_do(sample, scores, capsys):
+    texts, labels = sample
+    exact = SetScoreClassifier(labels, attention="exact").decision_function(texts)
+    flips = ((exact > 0) != (scores > 0)).mean()
+    correlation = np.corrcoef(exact.ravel(), scores.ravel())[0, 1]
+    with capsys.disabled():
+        print(f"\nexact against shared on {exact.size} decisions: {flips:.2%} flip, correlation {correlation:.4f}")
+    assert flips < 0.04
+    assert correlation > 0.98
+
+
+@pytest.mark.parametrize("name", VERBALIZERS)
+def test_every_verbalizer_is_one_token_each(name):
+    backbone = load_backbone("setscore-mini", verbalizer=name)
+    (answer,) = backbone.log_odds([Template.of("express").query("Crude prices fell again.", "oil")])
+    assert answer.shape == (1,)
+    assert np.isfinite(answer).all()
+
+
+def test_a_verbalizer_of_several_tokens_shows_how_it_splits():
+    with pytest.raises(VerbalizerError, match=r"must be one token, but splits into \['inter', '##los'"):
+        load_backbone("setscore-mini", verbalizer=Verbalizer("interlosable", "no"))
+    with pytest.raises(VerbalizerError, match="same token"):
+        load_backbone("setscore-mini", verbalizer=Verbalizer("Yes", "yes"))
+
+
+def test_swapping_the_answers_negates_the_score():
+    query = Template.of("express").query("Crude prices fell again.", "oil")
+    plus, minus = (
+        load_backbone("setscore-mini", verbalizer=pair).log_odds([query])[0][0]
+        for pair in (Verbalizer("yes", "no"), Verbalizer("no", "yes"))
+    )
+    assert plus == pytest.approx(-minus, abs=1e-4)
+
+
+@pytest.mark.parametrize("attention", ["shared", "exact"])
+def test_several_slots_and_filled_slots(attention):
+    """The layouts of the joint scorers: one query with many slots, some of them filled with answers."""
+    backbone = load_backbone("setscore-mini", attention=attention)
+    head = "\n\nLabels:\n- oil\n- sports\n- music\n\nAnswers:\n"
+    opened = Query("Document:\n", "Crude prices fell.", (head, Slot(), ";", Slot(), ";", Slot()))
+    filled = [
+        Query("Document:\n", "Crude prices fell.", (head, Slot(answer), ";", Slot(), ";", Slot(False)))
+        for answer in (True, False)
+    ]
+    answers = backbone.log_odds([opened, *filled])
+    assert [len(answer) for answer in answers] == [3, 1, 1]
+    assert answers[1][0] != answers[2][0]  # what stands in the first slot matters to the second
+
+
+def test_answers_come_back_in_the_order_asked():
+    backbone, template = load_backbone("setscore-mini"), Template.of("express")
+    texts = ["The match ended two to one.", "Crude prices fell again. " * 20, "Rain is expected."]
+    queries = [template.query(text, label) for label in ("oil", "sports", "weather") for text in texts]
+    together = [answer[0] for answer in backbone.log_odds(queries)]
+    alone = [backbone.log_odds([query])[0][0] for query in queries]
+    assert np.abs(np.array(together) - alone).max() < STABLE
+    assert backbone.log_odds([]) == []
+
+
+def test_nothing_is_truncated_in_silence():
+    query = Template.of("express").query("word " * 600, "oil")
+    with pytest.raises(BackboneError, match=r"query 0 has 6\d\d tokens, setscore-mini reads 512"):
+        load_backbone("setscore-mini").log_odds([query])
+
+
+def test_nan_is_an_error_not_a_score(monkeypatch):
+    class Broken:
+        def run(self, _, inputs):
+            return [np.full(inputs["slots"].shape, np.nan, dtype=np.float32)]
+
+    backbone = load_backbone("setscore-mini")
+    monkeypatch.setattr(backbone, "_session", Broken())
+    with pytest.raises(ScoreError, match="NaN or infinity for 1 queries"):
+        backbone.log_odds([Template.of("express").query("Rain.", "weather")])
+
+
+def test_a_damaged_or_missing_file_is_refused(tmp_path):
+    folder = tmp_path / "mini"
+    shutil.copytree(default_folder(), folder)
+    content = bytearray((folder / "model.onnx").read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / "model.onnx").write_bytes(content)
+    with pytest.raises(BackboneError, match=r"model.onnx is damaged"):
+        MiniBackbone(attention="shared", verbalizer=Verbalizer("yes", "no"), folder=folder)
+    (folder / "model.onnx").unlink()
+    with pytest.raises(BackboneError, match=r"cannot be read .* Install the package again"):
+        MiniBackbone(attention="shared", verbalizer=Verbalizer("yes", "no"), folder=folder)
+
+
+def test_unknown_names():
+    with pytest.raises(BackboneError, match="Did you mean 'setscore-mini'"):
+        load_backbone("setscore-mimi")
+    with pytest.raises(
+        BackboneError, match=r"unknown attention mode of setscore-mini 'causal'. Known: auto, exact, sh"
+    ):
+        load_backbone("setscore-mini", attention="causal")

@@ -1,0 +1,269 @@
+"""`setscore` as a user runs it: the installed command in a process of its own, about 1.5 s a run, so runs are few."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from setscore import SetScoreClassifier, __version__
+
+COMMAND = Path(sys.executable).parent / "setscore"
+OIL, SPORTS = "Crude oil prices fell again.", "The striker scored twice in the cup final."
+LABELS = ["oil", "sports", "music"]
+ROUNDED = 1e-6  # probabilities are written with six digits
+# A wide screen without colours wherever the tests run, so that messages are not wrapped or cut up by escape codes.
+PLAIN = {"COLUMNS": "200", "NO_COLOR": "1", "_TYPER_FORCE_DISABLE_TERMINAL": "1"}
+ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "FORCE_COLOR"} | PLAIN
+
+
+def setscore(*arguments, stdin: bytes = b"", folder: Path | None = None, **environment: str):
+    """Runs the command. No mistake of a user may ever show a traceback, so that is checked here once for all."""
+    done = subprocess.run(
+        [COMMAND, *map(str, arguments)], input=stdin, capture_output=True, cwd=folder, env=ENVIRONMENT | environment
+    )
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert "Traceback" not in err, err
+    return done.returncode, out, err
+
+
+def classify(*arguments, **options):
+    return setscore("classify", *arguments, **options)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """What Python answers for the two documents; the command decides nothing of its own."""
+    return SetScoreClassifier(LABELS).predict_proba([OIL, SPORTS]).tolist()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two documents and three labels in every format."""
+    folder = tmp_path_factory.mktemp("files")
+    files = {
+        "documents.txt": f"{OIL}\n{SPORTS}\n",
+        "documents.csv": f'id,text\na,"{OIL}"\nb,"{SPORTS}"\n',
+        "documents.jsonl": json.dumps({"id": "a", "text": OIL}) + "\n" + json.dumps({"id": "b", "text": SPORTS}) + "\n",
+        "labels.txt": "\n".join(LABELS),
+        "labels.csv": "name\n" + "\n".join(LABELS),
+        "labels.yaml": "".join(f"- {label}\n" for label in LABELS),
+        "labels.json": json.dumps(LABELS),
+        "long.txt": "Crude oil prices fell again. " * 200 + "\nshort\n",
+    }
+    for name, content in files.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    return folder
+
+
+def check_records(records, ids, expected):
+    assert [record["id"] for record in records] == ids
+    for record, row in zip(records, expected, strict=True):
+        assert list(record["probabilities"]) == LABELS
+        assert all(0 <= probability <= 1 for probability in record["probabilities"].values())
+        assert list(record["probabilities"].values()) == pytest.approx(row, abs=ROUNDED)
+        applies = {label for label, probability in record["probabilities"].items() if probability >= 0.5}
+        assert set(record["labels"]) == applies
+        ranks = [record["probabilities"][label] for label in record["labels"]]
+        assert ranks == sorted(ranks, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("documents", "labels", "ids"),
+    [
+        ([OIL, SPORTS], ",".join(LABELS), ["1", "2"]),
+        ([OIL, SPORTS], "labels.txt", ["1", "2"]),
+        (["--file", "documents.txt"], "labels.csv", ["1", "2"]),
+        (["--file", "documents.csv"], "labels.yaml", ["a", "b"]),
+        (["-f", "documents.jsonl"], "labels.json", ["a", "b"]),
+    ],
+)
+def test_every_way_in_gives_the_same_answers(folder, expected, documents, labels, ids):
+    code, out, err = classify(*documents, "--labels", labels, "--format", "jsonl", folder=folder)
+    assert (code, err) == (0, "")
+    records = [json.loads(line) for line in out.splitlines()]
+    check_records(records, ids, expected)
+    assert "oil" in records[0]["labels"]
+    assert "sports" in records[1]["labels"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--file", "-"]])
+def test_standard_input_as_json(expected, arguments):
+    code, out, err = classify(*arguments, "-l", ",".join(LABELS), "--format", "json", stdin=f"{OIL}\n{SPORTS}".encode())
+    assert (code, err) == (0, "")
+    check_records(json.loads(out), ["1", "2"], expected)
+
+
+def test_csv_reads_back(folder, expected):
+    # A file's own candidates leave cells empty; names and ids with commas and quotes must survive.
+    labels = ["oil", 'so-called "sports", and games']
+    lines = [{"id": 'a,"1"', "text": OIL}, {"id": "b", "text": SPORTS, "candidates": labels[1:]}]
+    (folder / "quoted.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "quoted.json").write_text(json.dumps(labels))
+    code, out, err = classify("-f", "quoted.jsonl", "-l", "quoted.json", "--format", "csv", folder=folder)
+    assert (code, err) == (0, "")
+    header, first, second = csv.reader(io.StringIO(out))
+    assert header == ["id", "labels", *labels, "error"]
+    assert first[:2] == ['a,"1"', "oil"]
+    assert float(first[2]) == pytest.approx(expected[0][0], abs=ROUNDED)
+    assert (second[0], second[2], second[4]) == ("b", "", "")
+    assert 0 <= float(second[3]) <= 1
+
+
+def test_table_shows_text_marks_and_brackets_as_they_are():
+    text = "Crude [MASK] oil [bold]prices[/bold] fell."
+    code, out, err = classify(text, "--labels", "oil,[red] wine")
+    assert (code, err) == (0, "")
+    lines = [line for line in out.splitlines() if line.strip()]
+    assert lines[0] == f"1  {text}"
+    assert "✓" in lines[1]
+    assert lines[1].split()[-1] == "oil"
+    assert "✓" not in lines[2]
+    assert lines[2].rstrip().endswith("[red] wine")
+    assert all(0 <= int(line.split("%")[0].split()[-1]) <= 100 for line in lines[1:])
+
+
+def test_options_reach_the_classifier():
+    options = ["--template", "article-about", "--verbalizer", "true/false", "--attention", "exact", "--threshold", "0"]
+    code, out, _ = classify(OIL, "-l", "oil,music", "--format", "jsonl", *options)
+    record = json.loads(out)
+    model = SetScoreClassifier(
+        ["oil", "music"], template="article-about", verbalizer="true/false", attention="exact", threshold=0
+    )
+    assert code == 0
+    assert sorted(record["labels"]) == ["music", "oil"]
+    assert list(record["probabilities"].values()) == pytest.approx(model.predict_proba([OIL])[0].tolist(), abs=ROUNDED)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([OIL], "error: no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE."),
+        ([OIL, "-l", "oil,,music"], "error: the name of label 1 is empty or blank. Labels count from 0."),
+        ([OIL, "-l", "none.yaml"], "error: the label file none.yaml cannot be read: No such file or directory."),
+        (
+            [OIL, "-l", "oil", "--template", "expres"],
+            "error: unknown template 'expres'. Did you mean 'express'? Known: ",
+        ),
+        # What looks like markup must neither vanish from the message nor break it.
+        ([OIL, "-l", "oil", "--template", "[/b][red]x"], "error: unknown template '[/b][red]x'. Known: "),
+        (
+            [OIL, "-l", "oil", "--backbone", "setscore-mni"],
+            "unknown backbone 'setscore-mni'. Did you mean 'setscore-mi",
+        ),
+        ([OIL, "-l", "oil", "--format", "jsn"], "error: unknown format 'jsn'. Did you mean 'json'? Known: csv, json, "),
+        ([OIL, "-l", "oil", "--threshold", "1.5"], "Invalid value for '--threshold'"),
+        ([OIL, "-l", "oil", "--file", "x.txt"], "error: give texts or --file, not both."),
+        (["-f", "none.csv", "-l", "oil"], "error: the file none.csv cannot be read: No such file or directory."),
+        (["-l", "oil"], "error: there were no documents. Give texts, --file FILE, or pipe lines into standard input."),
+        ([OIL, "--classifier", "none.json"], "error: the file none.json cannot be read: No such file or directory."),
+    ],
+)
+def test_mistakes_of_a_user(tmp_path, arguments, message):
+    code, out, err = classify(*arguments, folder=tmp_path)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_a_bad_row_fails_alone(tmp_path):
+    lines = [
+        json.dumps({"id": "a", "text": OIL}),
+        "{broken",
+        json.dumps({"id": "c", "text": " "}),
+        json.dumps({"id": "\udcff", "text": SPORTS}),
+        json.dumps({"id": "e", "text": SPORTS, "candidates": ["sport"]}),
+        json.dumps({"id": "f", "text": SPORTS, "candidates": ["sports"]}),
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines))
+    code, out, err = classify("-f", "rows.jsonl", "-l", "oil,sports", "--format", "json", folder=tmp_path)
+    assert code == 1
+    assert err == "4 of 6 rows failed; the others were classified.\n"
+    records = json.loads(out)
+    assert [record["id"] for record in records] == ["a", "2", "c", "4", "e", "f"]
+    assert records[0]["labels"] == ["oil"]
+    assert list(records[5]["probabilities"]) == ["sports"]
+    assert records[1]["error"].startswith("row 2 is not valid JSON (")
+    assert records[2]["error"] == "row 3 is empty or blank"
+    assert records[3]["error"].startswith("row 4 has an id that holds a lone surrogate (U+DCFF)")
+    assert records[4]["error"] == "row 5 asks an unknown label 'sport'. Did you mean 'sports'? Known: oil, sports."
+
+
+def test_bytes_that_are_no_text_fail_their_row_only():
+    # Most desktops decode standard input strictly; that must not end the run.
+    code, out, err = classify(
+        "-l", "oil", "--format", "csv", stdin=b"\xef\xbb\xbffine\nbad \xff\nfine", PYTHONIOENCODING="utf-8:strict"
+    )
+    assert (code, err) == (1, "1 of 3 rows failed; the others were classified.\n")
+    _, first, bad, last = csv.reader(io.StringIO(out))
+    assert first[2] == last[2] != ""
+    assert bad[:3] == ["2", "", ""]
+    assert bad[3].startswith("row 2 holds a lone surrogate (U+DCFF) at character 4")
+
+
+def test_truncated_documents_are_counted_and_chunks_are_not_truncated(folder):
+    cut, _, err = classify("-f", "long.txt", "-l", "oil", "--format", "jsonl", folder=folder)
+    assert "1 of 2 documents were truncated: only their beginning was read. Use --long-documents chunk" in err
+    whole, _, silence = classify("-f", "long.txt", "-l", "oil", "--long-documents", "chunk", folder=folder)
+    assert (cut, whole, silence) == (0, 0, "")
+
+
+def test_a_saved_classifier(tmp_path):
+    model = SetScoreClassifier({"oil": "crude oil", "sports": "a sport"}, template="article-about")
+    # One label that does not fit: else the temperature goes to its bound and every probability is 0 or 1.
+    model.fit([OIL, SPORTS, "Nothing happened."], [["oil"], ["sports"], ["oil"]]).save(tmp_path / "model.json")
+    code, out, err = classify(OIL, SPORTS, "--classifier", "model.json", "--format", "jsonl", folder=tmp_path)
+    assert (code, err) == (0, "")
+    records = [json.loads(line) for line in out.splitlines()]
+    probabilities = [list(record["probabilities"].values()) for record in records]
+    np.testing.assert_allclose(probabilities, model.predict_proba([OIL, SPORTS]), atol=ROUNDED)
+    assert 0.001 < probabilities[0][1] < 0.999
+    assert [set(record["labels"]) for record in records] == model.predict_labels([OIL, SPORTS])
+
+
+def test_closing_the_pipe_early_is_quiet():
+    # Three blocks of rows: the reader is gone before the second is written, as with `| head -1`.
+    rows = "".join(f"row {number}\n" for number in range(600)).encode()
+    arguments = [COMMAND, "classify", "-l", "oil", "--format", "jsonl"]
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(arguments, env=ENVIRONMENT, **streams) as process:
+        process.stdin.write(rows)
+        process.stdin.close()
+        assert json.loads(process.stdout.readline())["id"] == "1"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_help_shows_examples_and_every_option():
+    code, out, _ = classify("--help")
+    assert code == 0
+    assert 'setscore classify "Crude prices fell again." --labels oil,sports,music' in out
+    assert "cat notes.txt | setscore classify --labels labels.txt --format csv" in out
+    for option in ("--labels", "--file", "--format", "--template", "--threshold", "--long-documents", "--classifier"):
+        assert option in out
+
+
+def test_models_and_version():
+    code, out, _ = setscore("models")
+    assert code == 0
+    assert "setscore-mini" in out
+    assert "Apache-2.0" in out
+    assert setscore("--version")[:2] == (0, f"setscore {__version__}\n")
+
+
+def test_standard_input_can_be_jsonl(folder):
+    content = (folder / "documents.jsonl").read_bytes()
+    code, out, _ = classify("-l", "oil", "--input-format", "jsonl", "--format", "jsonl", stdin=content)
+    assert (code, [json.loads(line)["id"] for line in out.splitlines()]) == (0, ["a", "b"])
+
+
+def test_a_saved_classifier_takes_no_other_settings(tmp_path):
+    SetScoreClassifier(["oil"]).save(tmp_path / "model.json")
+    options = ["--classifier", tmp_path / "model.json", "--labels", "oil", "--threshold", "0.3"]
+    code, _, err = classify(OIL, *options)
+    assert code == 2
+    assert "a saved classifier has its own settings; remove --labels, --threshold or --classifier." in err

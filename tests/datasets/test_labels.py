@@ -1,0 +1,193 @@
+"""Label files: every layout gives the same inventory, and every broken file says what is wrong with it."""
+
+import json
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setscore.datasets import parse_labels, read_labels
+from setscore.errors import DataFileError, LabelError
+from setscore.records import Label, LabelSet
+
+NAMES = LabelSet.of(["crude oil", "sports"])
+DESCRIBED = LabelSet.of({"crude oil": "oil, gas and fuel", "sports": None})
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(name: str, content: str | bytes):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write_file
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "labels"),
+    [
+        ("a.txt", "crude oil\nsports\n", NAMES),
+        ("a.txt", "\n  crude oil \r\n\r\n sports", NAMES),
+        ("A.TXT", "crude oil\nsports\n", NAMES),
+        ("a.txt", b"\xef\xbb\xbfcrude oil\nsports\n", NAMES),
+        ("a.txt", "oil, gas\n", LabelSet.of(["oil, gas"])),
+        ("a.csv", "crude oil\nsports\n", NAMES),
+        ("a.csv", "name\ncrude oil\nsports\n", NAMES),
+        ("a.csv", "Name , Description\ncrude oil,\nsports\n\n", NAMES),
+        ("a.csv", 'name,description\ncrude oil,"oil, gas and fuel"\nsports,\n', DESCRIBED),
+        ("a.csv", 'description,name\n"oil, gas and fuel",crude oil\n,sports\n', DESCRIBED),
+        ("a.csv", b'\xef\xbb\xbfname,description\r\ncrude oil,"oil, gas and fuel"\r\nsports,\r\n', DESCRIBED),
+        ("a.csv", 'name,description,\ncrude oil,"oil, gas and fuel",\nsports,,\n', DESCRIBED),
+        ("a.csv", 'name,description\noil,"crude\nand ""gas"""\n', LabelSet.of({"oil": 'crude\nand "gas"'})),
+        ("a.csv", '"oil, gas"\n', LabelSet.of(["oil, gas"])),
+        ("a.yaml", "- crude oil\n- sports\n", NAMES),
+        ("a.yml", "- crude oil\n- sports\n", NAMES),
+        ("a.yaml", "crude oil: oil, gas and fuel\nsports:\n", DESCRIBED),
+        ("a.yaml", 'crude oil: oil, gas and fuel\nsports: ""\n', DESCRIBED),
+        ("a.yaml", '- name: crude oil\n  description: "oil, gas and fuel"\n- name: sports\n', DESCRIBED),
+        ("a.yaml", "- name: crude oil\n  description: oil, gas and fuel\n- sports\n", DESCRIBED),
+        ("a.yaml", b"\xef\xbb\xbf- crude oil\n- sports\n", NAMES),
+        ("a.yaml", '- "no"\n- "1"\n', LabelSet.of(["no", "1"])),
+        ("a.json", '["crude oil", "sports"]', NAMES),
+        ("a.json", '{"crude oil": "oil, gas and fuel", "sports": null}', DESCRIBED),
+        ("a.json", '[{"name": "crude oil", "description": "oil, gas and fuel"}, {"name": "sports"}]', DESCRIBED),
+        ("a.json", b'\xef\xbb\xbf["crude oil", "sports"]', NAMES),
+        ("a.json", '["Öl", "日本"]'.encode(), LabelSet.of(["Öl", "日本"])),
+    ],
+)
+def test_every_layout(write, name, content, labels):
+    assert read_labels(write(name, content)) == labels
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.md", "oil\n", "a label file ends in .txt, .csv, .yaml, .yml, .json; got '.md'."),
+        ("labels", "oil\n", "a label file ends in .txt, .csv, .yaml, .yml, .json; got 'no ending'."),
+        ("a.yaml", "oil: [unclosed\n", "is broken: while parsing a flow sequence"),
+        ("a.yaml", "- oil\nsports: x\n", "is broken: while parsing a block collection"),
+        ("a.yaml", "- !!python/name:os.system\n", "is broken: could not determine a constructor"),
+        ("a.yaml", "", "labels are a list or a mapping, got NoneType."),
+        ("a.yaml", "oil\n", "labels are a list or a mapping, got str."),
+        ("a.json", '["oil",', "is broken: Expecting value: line 1 column 8 (char 7)"),
+        ("a.json", "[" * 100_000, "is broken: maximum recursion depth exceeded"),
+        ("a.json", "7", "labels are a list or a mapping, got int."),
+        ("a.csv", 'name,description\noil,"crude\nsports,ball\n', "is broken: unexpected end of data"),
+        ("a.csv", 'name\n"oil"x\n', "is broken: ',' expected after '\"'"),
+        ("a.csv", "label,text\noil,crude\n", "several columns needs a header with 'name'; got ['label', 'text']."),
+        ("a.csv", "oil,sports,music\n", "several columns needs a header with 'name'; got ['oil', 'sports', 'music']."),
+        (
+            "a.csv",
+            "name,description\noil,crude, refined\n",
+            "['oil', 'crude', ' refined'] has more cells than the head",
+        ),
+        ("a.txt", b"oil\n\xff\n", "is broken: 'utf-8' codec can't decode byte 0xff in position 4"),
+        (
+            "a.yaml",
+            "- name: oil\n  descripton: crude\n",
+            "a label has a 'name' and perhaps a 'description', got {'name",
+        ),
+        ("a.json", '[{"description": "crude"}]', "a label has a 'name' and perhaps a 'description', got {'descript"),
+    ],
+)
+def test_broken_files(write, name, content, message):
+    path = write(name, content)
+    with pytest.raises(DataFileError) as error:
+        read_labels(path)
+    assert message in str(error.value)
+    assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        # YAML 1.1 reads these as booleans and numbers; "no" is a fine label, so guessing would be wrong either way.
+        ("a.yaml", "- oil\n- no\n", "the label False was read as bool, not text. Put it in quotes."),
+        ("a.yaml", "- on\n", "the label True was read as bool, not text. Put it in quotes."),
+        ("a.yaml", "- 1\n", "the label 1 was read as int, not text. Put it in quotes."),
+        ("a.yaml", "- 2020-01-31\n", "the label datetime.date(2020, 1, 31) was read as date, not text."),
+        ("a.yaml", "no: the answer no\n", "the label False was read as bool, not text. Put it in quotes."),
+        ("a.yaml", "- name: 7\n", "the label 7 was read as int, not text. Put it in quotes."),
+        ("a.yaml", "- [oil, sports]\n", "the label ['oil', 'sports'] was read as list, not text."),
+        ("a.yaml", "oil: no\n", "the description of label 0 is False of type bool, not a text."),
+        ("a.yaml", "- name: oil\n  description: 0\n", "the description of label 0 is 0 of type int, not a text."),
+        ("a.json", "[1, 2]", "the label 1 was read as int, not text. Put it in quotes."),
+        ("a.json", '["oil", null]', "the name of label 1 is None, not a text. Labels count from 0."),
+        ("a.json", '["oil", " "]', "the name of label 1 is empty or blank. Labels count from 0."),
+        ("a.json", '["\\ud800"]', "the name of label 0 holds a lone surrogate (U+D800) at character 0"),
+        ("a.csv", "name,description\n,crude\n", "the name of label 0 is empty or blank."),
+        ("a.csv", "description,name\ncrude\n", "the name of label 0 is empty or blank."),
+        ("a.txt", "oil\nsports\noil\n", "label 'oil' stands twice, at 0 and 2. Remove one of them."),
+        ("a.csv", "name\noil\nsports\noil\n", "label 'oil' stands twice, at 0 and 2. Remove one of them."),
+        ("a.yaml", "- oil\n- oil\n", "label 'oil' stands twice, at 0 and 1. Remove one of them."),
+        # Parsers keep the last of equal keys and say nothing; a description would be lost.
+        ("a.yaml", "oil: a\nsports: b\noil: c\n", "'oil' stands twice in one mapping. Remove one of them."),
+        ("a.json", '{"oil": "a", "oil": "c"}', "'oil' stands twice in one mapping. Remove one of them."),
+        ("a.txt", " \n\n", "there are no labels. Give at least one"),
+        ("a.csv", "", "there are no labels. Give at least one"),
+        ("a.csv", "name,description\n", "there are no labels. Give at least one"),
+        ("a.yaml", "[]", "there are no labels. Give at least one"),
+        ("a.json", "{}", "there are no labels. Give at least one"),
+    ],
+)
+def test_labels_refused_say_the_file(write, name, content, message):
+    path = write(name, content)
+    with pytest.raises(LabelError) as error:
+        read_labels(path)
+    assert str(error.value).startswith(f"{path}: {message}")
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(DataFileError) as error:
+        read_labels(tmp_path / "none.txt")
+    assert str(error.value) == f"the label file {tmp_path / 'none.txt'} cannot be read: No such file or directory."
+
+
+def test_a_folder_is_no_file(tmp_path):
+    folder = tmp_path / "labels.txt"
+    folder.mkdir()
+    with pytest.raises(DataFileError, match=r"labels\.txt cannot be read: Is a directory\.$"):
+        read_labels(folder)
+
+
+names = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=8)
+inventories = st.lists(names, min_size=1, max_size=6, unique=True)
+
+
+@given(inventories.flatmap(lambda keys: st.fixed_dictionaries({key: st.none() | names for key in keys})))
+def test_what_json_and_yaml_write_is_read_back(tmp_path_factory, labels):
+    folder = tmp_path_factory.mktemp("labels")
+    (folder / "a.json").write_text(json.dumps(labels), encoding="utf-8")
+    (folder / "a.yaml").write_text(yaml.safe_dump(labels, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    assert read_labels(folder / "a.json") == LabelSet.of(labels)
+    assert read_labels(folder / "a.yaml") == LabelSet.of(labels)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [("oil", ("oil",)), ("oil,sports", ("oil", "sports")), (" crude oil , v2.0 music ", ("crude oil", "v2.0 music"))],
+)
+def test_names_on_the_command_line(text, names):
+    assert parse_labels(text) == LabelSet(tuple(Label(name) for name in names))
+
+
+def test_a_file_on_the_command_line(write):
+    assert parse_labels(str(write("a.txt", "crude oil\nsports\n"))) == NAMES
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("oil,,sports", LabelError, "the name of label 1 is empty or blank. Labels count from 0."),
+        ("oil,sports,", LabelError, "the name of label 2 is empty or blank. Labels count from 0."),
+        ("", LabelError, "the name of label 0 is empty or blank. Labels count from 0."),
+        ("oil,oil", LabelError, "label 'oil' stands twice, at 0 and 1. Remove one of them."),
+        ("missing.yaml", DataFileError, "the label file missing.yaml cannot be read: No such file or directory."),
+    ],
+)
+def test_command_line_labels_refused(text, error, message):
+    with pytest.raises(error) as caught:
+        parse_labels(text)
+    assert str(caught.value) == message

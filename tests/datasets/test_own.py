@@ -1,0 +1,93 @@
+import json
+
+import pytest
+
+from setscore.datasets import load_files
+from setscore.errors import DataFileError, LabelError, SetScoreError
+
+ROWS = [
+    {"id": "a", "text": "Crude prices fell, again.", "labels": ["oil", "trade"]},
+    {"id": "", "text": "Nothing happened.", "labels": []},
+]
+CSV = 'id,text,labels\na,"Crude prices fell, again.",oil|trade\n,Nothing happened.,\n'
+
+
+@pytest.fixture
+def labels(put):
+    return put("labels.yaml", "oil: crude oil\ntrade:\nsports:\n")
+
+
+def check(dataset):
+    assert dataset.texts == ("Crude prices fell, again.", "Nothing happened.")
+    assert dataset.ids == ("a", "2")
+    assert dataset.gold.tolist() == [[True, True, False], [False, False, False]]
+    assert dataset.labels.labels[0].description == "crude oil"
+
+
+@pytest.mark.parametrize("ending", ["", ".xz", ".gz"])
+def test_csv_and_jsonl(put, labels, ending):
+    check(load_files(put("own.csv", CSV, ending), labels, separator="|"))
+    check(load_files(put("own.jsonl", "".join(json.dumps(row) + "\n" for row in ROWS), ending), labels))
+
+
+def test_parquet_with_lists_and_with_texts(put_parquet, labels):
+    texts = [row["text"] for row in ROWS]
+    lists = {"id": ["a", None], "text": texts, "labels": [row["labels"] for row in ROWS]}
+    check(load_files(put_parquet("lists.parquet", lists), labels))
+    check(load_files(put_parquet("texts.parquet", lists | {"labels": ["oil, trade", ""]}), labels))
+
+
+def test_other_columns_and_a_name(put, labels):
+    path = put("own.csv", "number,body,topics\n7,Oil again.,oil;trade\n")
+    dataset = load_files(
+        path,
+        labels,
+        text_column="body",
+        labels_column="topics",
+        id_column="number",
+        separator=";",
+        name="mine",
+        split="dev",
+    )
+    assert (dataset.name, dataset.split, dataset.ids) == ("mine", "dev", ("7",))
+    assert dataset.cardinality == 2
+    assert load_files(path, labels, text_column="body", labels_column="topics", separator=";").name == "own.csv"
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        ("", DataFileError, "own.jsonl holds no documents"),
+        (
+            '{"text": "a", "labels": ["oil", "gas"]}',
+            LabelError,
+            r"own.jsonl: 1 gold labels are not .*'gas' \(1 times\)",
+        ),
+        ('{"text": "a"}', DataFileError, "1 rows cannot be used: line 1 of .* has no field labels"),
+        ('{"text": "a", "labels": null}', DataFileError, "has the labels None, which are neither a list of names nor"),
+        ('{"text": "a", "labels": [1]}', DataFileError, r"has the labels \[1\], which"),
+        ('{"text": " ", "labels": []}\n' * 7, DataFileError, "7 rows cannot be used: .*; and 2 more."),
+        ('{"id": 1, "text": "a", "labels": []}\n' * 2, SetScoreError, "1 ids of own.jsonl stand more than once"),
+    ],
+)
+def test_every_row_must_be_usable(put, labels, content, error, message):
+    with pytest.raises(error, match=message):
+        load_files(put("own.jsonl", content), labels)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("own.txt", "a file of labelled documents ends in .csv, .jsonl, .parquet; got 'own.txt'."),
+        ("own.parquet.gz", "got 'own.parquet.gz'"),
+        ("own.csv", "own.csv does not exist"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path, labels, name, message):
+    with pytest.raises(DataFileError, match=message):
+        load_files(tmp_path / name, labels)
+
+
+def test_an_empty_separator_is_refused(put, labels):
+    with pytest.raises(SetScoreError, match="the separator of labels is empty"):
+        load_files(put("own.csv", CSV), labels, separator="")

@@ -1,0 +1,65 @@
+"""A backbone without weights, for tests that are about everything else."""
+
+import re
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from setscore.backbones import Attention, BackboneSpec
+from setscore.errors import BackboneError
+from setscore.prompts import LAYOUTS, QUESTIONS
+from setscore.records import FloatArray, Query, Slot
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+# Words of the prompt itself say nothing about a document.
+_PROMPT_WORDS = frozenset(_WORD.findall((LAYOUTS["paper"] + QUESTIONS["express"]).lower()))
+
+
+class FakeBackbone:
+    """Log-odds between about -4 and 4: the share of the label's words that the document holds, plus a small offset.
+
+    The offset is a hash of prompt and slot, so no two questions tie by accident and a question that was asked about the
+    wrong document or label shows. `queries` and `calls` count what was asked.
+    """
+
+    def __init__(self, attention: Attention = "shared", context: int = 2000) -> None:
+        self.attention = attention
+        self.spec = BackboneSpec(
+            name="fake",
+            family="fake",
+            summary="word overlap, no weights",
+            parameters=0,
+            context=context,
+            attention=("shared", "exact"),
+            licence="none",
+            mask="[MASK]",
+            leading_space=False,
+            begin=("[CLS]",),
+        )
+        self.queries = 0
+        self.calls = 0
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        return [match.span() for match in _WORD.finditer(text)]
+
+    def log_odds(self, queries: Sequence[Query]) -> list[FloatArray]:
+        self.calls += 1
+        self.queries += len(queries)
+        return [self._answer(query) for query in queries]
+
+    def _answer(self, query: Query) -> FloatArray:
+        question = " ".join(piece for piece in query.question if isinstance(piece, str))
+        slots = sum(isinstance(piece, Slot) for piece in query.question)
+        tokens = sum(len(self.spans(text)) for text in (query.prefix, query.document, question)) + slots
+        if tokens + self.spec.special_tokens > self.spec.context:
+            raise BackboneError(f"a query has {tokens} tokens, fake reads {self.spec.context}.")
+        asked = set(_WORD.findall((query.prefix + question).lower())) - _PROMPT_WORDS
+        found = asked & set(_WORD.findall(query.document.lower()))
+        base = 7 * len(found) / max(1, len(asked)) - 3.5
+        return np.array([base + _offset(f"{query!r} {slot}") for slot in range(query.open_slots)])
+
+
+def _offset(text: str) -> float:
+    """In [-0.5, 0.5), the same in every process, unlike `hash`."""
+    return zlib.crc32(text.encode()) / 2**32 - 0.5
