@@ -9,8 +9,8 @@ To decide which of m labels apply to a document, SetScore asks a masked-diffusio
     Answer:[MASK]
 
 and reads one number per label at the masked position: u = log p(yes) - log p(no), the log-odds (Eq. 2 of the paper).
-A calibration turns log-odds into probabilities, sigmoid(u / T), and decisions, probability >= tau. The model's weights
-are never touched: `fit` only chooses T and tau on a few labelled documents, and everything works without it too.
+A calibration turns log-odds into probabilities, and decisions where probability >= tau. The model's weights are never
+touched: `fit` only fits the calibration on a few labelled documents, and everything works without it too.
 
     Document -> Template -> Query -> Backbone -> Scores -> Calibration -> Prediction
 """
@@ -23,8 +23,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+import setscore.calibration as calibrations
 from setscore.backbones import Backbone, load_backbone
-from setscore.calibration import TemperatureThreshold
 from setscore.errors import SetScoreError, TruncationWarning
 from setscore.prompts import Template, Verbalizer
 from setscore.records import FloatArray, IntArray, LabelSet, Scores, as_documents, names_in
@@ -45,6 +45,7 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     attention       "auto" (native to the backbone), "shared" (document read once) or "exact" (once per label)
     long_documents  "truncate" (read the beginning; how many is reported) or "chunk" (overlapping windows)
     pool, overlap   how windows become one score ("max", "mean", "logmeanexp"), and the tokens they share
+    calibration     what `fit` fits: "auto", "paper", "platt", "shrunk", "isotonic", "temperature", or an object
     threshold       the probability from which a label is predicted before `fit` has chosen one
 
     Fitted: `calibration_`; `classes_` holds the label names.
@@ -61,19 +62,20 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         long_documents: str = "truncate",
         pool: str = "max",
         overlap: int = 64,
+        calibration: str | calibrations.Calibration = "auto",
         threshold: float = 0.5,
     ) -> None:
-        self.labels, self.threshold = labels, threshold
+        self.labels, self.calibration, self.threshold = labels, calibration, threshold
         self.backbone, self.attention = backbone, attention
         self.template, self.verbalizer = template, verbalizer
         self.long_documents, self.pool, self.overlap = long_documents, pool, overlap
 
     def fit(self, X: Iterable[Any], y: Any) -> Self:
-        """Chooses temperature and threshold on documents `X` with gold `y`: an indicator matrix or lists of names."""
+        """Fits the calibration on documents `X` with gold `y`: an indicator matrix or lists of names."""
         documents = as_documents(X)
         self.labels_ = LabelSet.of(names_in(y) if self.labels is None else self.labels)
-        gold = self.labels_.gold(y, len(documents))
-        self.calibration_ = TemperatureThreshold().fit(self.score_documents(documents).log_odds, gold)
+        gold, log_odds = self.labels_.gold(y, len(documents)), self.score_documents(documents).log_odds
+        self.calibration_ = calibrations.make(self.calibration).fit(log_odds, gold)
         return self
 
     def score_documents(self, X: Iterable[Any], *, candidates: Candidates = None) -> Scores:
@@ -84,8 +86,7 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         asked = labels.asked(documents, candidates)
         scores = scorer.score(backbone, [document.text for document in documents], labels, candidates=asked)
         if cut := int(scores.truncated.sum()):
-            message = f"{cut} of {len(documents)} documents were truncated; long_documents='chunk' reads them whole."
-            warnings.warn(message, TruncationWarning, stacklevel=2)
+            warnings.warn(TruncationWarning.of(cut, len(documents)), stacklevel=2)
         return scores
 
     def decision_function(self, X: Iterable[Any], *, candidates: Candidates = None) -> FloatArray:
@@ -94,21 +95,21 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Iterable[Any], *, candidates: Candidates = None) -> FloatArray:
         """Probabilities [n_documents, n_labels], one independent yes/no question each; they do not add up to 1."""
-        return self.calibration().transform(self.decision_function(X, candidates=candidates))
+        return self.current_calibration().transform(self.decision_function(X, candidates=candidates))
 
     def predict(self, X: Iterable[Any], *, candidates: Candidates = None) -> IntArray:
         """Decisions [n_documents, n_labels], 0 or 1."""
-        return self.calibration().predict(self.decision_function(X, candidates=candidates)).astype(np.int64)
+        return self.current_calibration().predict(self.decision_function(X, candidates=candidates)).astype(np.int64)
 
     def predict_labels(self, X: Iterable[Any], *, candidates: Candidates = None) -> list[set[str]]:
         """The set of label names of each document."""
         names = self._labels().names
         return [{names[i] for i in np.flatnonzero(row)} for row in self.predict(X, candidates=candidates)]
 
-    def calibration(self) -> TemperatureThreshold:
+    def current_calibration(self) -> calibrations.Calibration:
         """The fitted calibration, or the neutral one (T = 1, `threshold`) before `fit`."""
-        fitted: TemperatureThreshold | None = getattr(self, "calibration_", None)
-        return fitted or TemperatureThreshold.unfitted(len(self._labels()), self.threshold)
+        fitted: calibrations.Calibration | None = getattr(self, "calibration_", None)
+        return fitted or calibrations.TemperatureCalibration.unfitted(len(self._labels()), self.threshold)
 
     def save(self, path: str | Path) -> None:
         """Writes parameters, labels and calibration as JSON; no weights, no pickle."""
@@ -116,6 +117,7 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise SetScoreError("only a classifier whose backbone is given by name can be saved.")
         params = self.get_params(deep=False) | {"labels": {e.name: e.description for e in self._labels().labels}}
         params |= {"template": Template.of(self.template).text, "verbalizer": vars(Verbalizer.of(self.verbalizer))}
+        params |= {"calibration": calibrations.describe(self.calibration)}
         fitted = self.calibration_.state() if hasattr(self, "calibration_") else None
         write_json(path, FORMAT, {"params": params, "calibration": fitted})
 
@@ -127,7 +129,7 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             labels = LabelSet.of(classifier.labels)
             if saved["calibration"] is not None:
                 classifier.labels_ = labels
-                classifier.calibration_ = TemperatureThreshold.restore(saved["calibration"], len(labels))
+                classifier.calibration_ = calibrations.restore(saved["calibration"], len(labels))
         return classifier
 
     @property

@@ -56,6 +56,10 @@ class MissingExtraError(SetScoreError, ImportError):
 class TruncationWarning(UserWarning):
     """Some documents were longer than the backbone reads; only their beginning was scored."""
 
+    @classmethod
+    def of(cls, truncated: int, total: int) -> "TruncationWarning":
+        return cls(f"{truncated} of {total} documents were truncated; long_documents='chunk' reads them whole.")
+
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """The message for a name that is not in a registry, with the nearest one that is."""

@@ -171,8 +171,8 @@ def _classified(
         scores = model.score_documents(documents, candidates=candidates)
     tally.truncated += int(scores.truncated.sum())
     probabilities, decisions = (
-        model.calibration().transform(scores.log_odds),
-        model.calibration().predict(scores.log_odds),
+        model.current_calibration().transform(scores.log_odds),
+        model.current_calibration().predict(scores.log_odds),
     )
     for row in range(len(documents)):
         asked = np.flatnonzero(scores.scored[row])

@@ -1,0 +1,184 @@
+"""What every calibration shares: log-odds in, probabilities and decisions out, a state that is JSON."""
+
+import hashlib
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from setscore.calibration.objectives import OBJECTIVES, best_thresholds
+from setscore.errors import SetScoreError, unknown_name
+from setscore.records import BoolArray, FloatArray
+
+
+class Calibration(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Log-odds u [n_documents, n_labels] to probabilities p = sigmoid(logit(u)) and decisions p >= tau.
+
+    A subclass says how logits are fitted (`_fit_logits`) and computed (`_logits`). Log-odds of -inf mean that a label
+    was not asked: probability 0, never predicted, and left out of the fit.
+
+    objective    what the thresholds maximise on the labelled slice: "micro_f1", "macro_f1", "sample_f1", or "cost"
+    cost         for "cost": what a false positive and a false negative cost; tau = c_fp / (c_fp + c_fn), the Bayes rule
+                 of the threshold-matched weighted Hamming loss (Section 4.2)
+    least, most  a floor and a cap on labels per document: the likeliest are taken, the least likely dropped
+
+    Fitted: `thresholds_` [n_labels] as probabilities, `choice_` a sentence on what was chosen and why, `fingerprint_`
+    of the slice it was fitted on.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(
+        self,
+        *,
+        objective: str = "micro_f1",
+        cost: tuple[float, float] = (1.0, 1.0),
+        least: int = 0,
+        most: int | None = None,
+    ) -> None:
+        self.objective = objective
+        self.cost = cost
+        self.least = least
+        self.most = most
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Fits on log-odds `X` and the gold indicator `y`, both [n_documents, n_labels]."""
+        log_odds = self._check(X, reset=True)
+        gold = indicator(y, log_odds.shape)
+        self._check_options()
+        self.fingerprint_ = fingerprint(log_odds, gold)
+        self.choice_ = self._fit_logits(log_odds, gold)
+        self.thresholds_ = self._fit_thresholds(log_odds, gold)
+        return self
+
+    def transform(self, X: npt.ArrayLike) -> FloatArray:
+        """Probabilities [n_documents, n_labels]."""
+        check_is_fitted(self)
+        return self._probabilities(self._check(X, reset=False))
+
+    def predict(self, X: npt.ArrayLike) -> BoolArray:
+        """Decisions [n_documents, n_labels]."""
+        check_is_fitted(self)
+        log_odds = self._check(X, reset=False)
+        probabilities = self._probabilities(log_odds)
+        decisions = np.isfinite(log_odds) & (probabilities >= self.thresholds_)
+        return _bounded(decisions, probabilities, np.isfinite(log_odds), self.least, self.most)
+
+    def undecided(self, X: npt.ArrayLike, margin: float = 0.1) -> BoolArray:
+        """Where the probability lies within `margin` of the threshold: for a person to look at, or to abstain."""
+        check_is_fitted(self)
+        log_odds = self._check(X, reset=False)
+        return np.isfinite(log_odds) & (np.abs(self._probabilities(log_odds) - self.thresholds_) < margin)
+
+    def fitted_on(self, X: npt.ArrayLike, y: npt.ArrayLike) -> bool:
+        """Whether this very slice was fitted on, so that measuring on it would flatter."""
+        check_is_fitted(self)
+        log_odds = self._check(X, reset=False)
+        return fingerprint(log_odds, indicator(y, log_odds.shape)) == getattr(self, "fingerprint_", None)
+
+    def state(self) -> dict[str, Any]:
+        """Options and everything fitted, as JSON values."""
+        check_is_fitted(self)
+        fitted = {key: value for key, value in vars(self).items() if key.endswith("_") and key != "n_features_in_"}
+        return {"name": self.name, "options": self.get_params(deep=False), "fitted": _plain(fitted)}
+
+    @classmethod
+    def restore(cls, state: dict[str, Any], n_labels: int) -> Self:
+        """The calibration that `state` describes."""
+        calibration = cls(**options_from(state["options"]))
+        for key, value in state["fitted"].items():
+            setattr(calibration, key, np.array(value, dtype=np.float64) if isinstance(value, list) else value)
+        calibration.n_features_in_ = n_labels
+        thresholds = np.asarray(calibration.thresholds_)
+        if thresholds.shape != (n_labels,) or not ((thresholds >= 0) & (thresholds <= 1)).all():
+            raise SetScoreError(
+                f"{n_labels} thresholds in [0, 1] are needed, got {state['fitted'].get('thresholds_')}."
+            )
+        return calibration
+
+    # What subclasses say
+
+    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
+        """Fits whatever `_logits` needs and returns a sentence for `choice_`."""
+        raise NotImplementedError
+
+    def _logits(self, log_odds: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+    def _fit_thresholds(self, log_odds: FloatArray, gold: BoolArray) -> FloatArray:
+        return best_thresholds(self._probabilities(log_odds), gold, np.isfinite(log_odds), self.objective, self.cost)
+
+    # Shared parts
+
+    def _probabilities(self, log_odds: FloatArray) -> FloatArray:
+        asked = np.isfinite(log_odds)
+        logits = self._logits(np.where(asked, log_odds, 0.0))
+        return np.where(asked, expit(logits), 0.0)
+
+    def _check(self, X: npt.ArrayLike, *, reset: bool) -> FloatArray:
+        log_odds = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+        if np.isnan(log_odds).any() or np.isposinf(log_odds).any():
+            raise ValueError("log-odds hold NaN or inf; only -inf (not asked) is allowed.")
+        return np.asarray(log_odds)
+
+    def _check_options(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise SetScoreError(unknown_name("objective", self.objective, OBJECTIVES))
+        if len(self.cost) != 2 or min(self.cost) <= 0:
+            raise SetScoreError(f"cost is (false positive, false negative), both above 0, got {self.cost}.")
+        if self.least < 0 or (self.most is not None and self.most < max(1, self.least)):
+            raise SetScoreError(f"0 <= least <= most and most >= 1 are needed, got {self.least} and {self.most}.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def fingerprint(log_odds: FloatArray, gold: BoolArray) -> str:
+    """SHA-256 of a labelled slice: 64 hexadecimal digits."""
+    return hashlib.sha256(log_odds.tobytes() + np.packbits(gold).tobytes()).hexdigest()
+
+
+def indicator(y: npt.ArrayLike, shape: tuple[int, ...]) -> BoolArray:
+    """Gold labels as a boolean matrix of the same shape as the log-odds, or an error that names both shapes."""
+    if y is None:
+        raise ValueError("calibration requires y to be passed, but the target y is None.")
+    gold = np.asarray(y)
+    if gold.ndim == 1 and shape[1] == 1:
+        gold = gold[:, None]
+    if gold.shape != shape:
+        raise ValueError(f"gold must be an indicator of shape {shape} like the log-odds, got shape {gold.shape}.")
+    if type_of_target(gold) not in ("binary", "multilabel-indicator") or not np.isin(gold, (0, 1)).all():
+        raise ValueError("gold must hold only 0 and 1.")
+    return gold.astype(np.bool_)
+
+
+def options_from(values: dict[str, Any]) -> dict[str, Any]:
+    """Options as they were before JSON made lists of tuples."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+
+
+def _bounded(
+    decisions: BoolArray, probabilities: FloatArray, asked: BoolArray, least: int, most: int | None
+) -> BoolArray:
+    """At least `least` and at most `most` labels for each document, of those that were asked."""
+    if least == 0 and most is None:
+        return decisions
+    likelihood = np.where(asked, probabilities, -1.0)
+    rank = np.argsort(np.argsort(-likelihood, axis=1, kind="stable"), axis=1, kind="stable")
+    capped = decisions if most is None else decisions & (rank < most)
+    return asked & (capped | (rank < least))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return value

@@ -1,0 +1,77 @@
+"""Thresholds that maximise an objective on labelled documents, exactly."""
+
+import numpy as np
+
+from setscore.records import BoolArray, FloatArray
+
+OBJECTIVES = ("micro_f1", "macro_f1", "sample_f1", "cost")
+
+
+def best_thresholds(
+    probabilities: FloatArray, gold: BoolArray, asked: BoolArray, objective: str, cost: tuple[float, float] = (1.0, 1.0)
+) -> FloatArray:
+    """One threshold per label [n_labels]: the same for all, except for "macro_f1", where each label has its own.
+
+    micro_f1   the cut over all pairs with the highest F1
+    macro_f1   the same for each label; a label without gold documents gets the micro cut
+    sample_f1  the cut with the highest mean F1 of documents
+    cost       c_fp / (c_fp + c_fn): no data needed when probabilities are calibrated
+    """
+    labels = probabilities.shape[1]
+    if objective == "cost":
+        return np.full(labels, cost[0] / (cost[0] + cost[1]))
+    if objective == "sample_f1":
+        return np.full(labels, _best_sample_cut(probabilities, gold, asked))
+    overall = best_cut(probabilities[asked], gold[asked], int(gold.sum()))
+    if objective == "micro_f1":
+        return np.full(labels, overall)
+    cuts = np.full(labels, overall)
+    for i in range(labels):
+        if gold[asked[:, i], i].any():
+            cuts[i] = best_cut(probabilities[asked[:, i], i], gold[asked[:, i], i], int(gold[:, i].sum()))
+    return cuts
+
+
+def best_cut(scores: FloatArray, gold: BoolArray, positives: int) -> float:
+    """The cut in [0, 1] with the highest F1: every distinct score is tried; of equals the highest cut.
+
+    `positives` counts all gold labels, those never asked included, because they are missed at every cut.
+    """
+    if positives == 0 or not gold.any():
+        return 0.5
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], np.cumsum(gold[order])
+    last_of_ties = np.append(ranked[1:] != ranked[:-1], True)
+    f1 = 2 * hits / (np.arange(1, len(ranked) + 1) + positives)
+    best = int(np.argmax(np.where(last_of_ties, f1, -1.0)))
+    below = ranked[best + 1] if best + 1 < len(ranked) else 0.0
+    return halfway(float(ranked[best]), float(below))
+
+
+def halfway(taken: float, below: float) -> float:
+    """Between the last score taken and the next one, so that rounding cannot move the cut."""
+    middle = (taken + below) / 2
+    return middle if middle > below else taken  # between two neighbouring floats there is no middle
+
+
+def _best_sample_cut(probabilities: FloatArray, gold: BoolArray, asked: BoolArray) -> float:
+    """Sweeps the cut down over all pairs; each step changes the F1 of one document only."""
+    rows, columns = np.nonzero(asked)
+    if not gold.any() or not len(rows):
+        return 0.5
+    scores = probabilities[rows, columns]
+    order = np.argsort(-scores, kind="stable")
+    size, hits = gold.sum(axis=1).astype(np.float64), np.zeros(len(gold))
+    chosen, f1, total = np.zeros(len(gold)), np.zeros(len(gold)), 0.0
+    best, cut = -1.0, 0.5
+    for place, k in enumerate(order):
+        row = rows[k]
+        chosen[row] += 1
+        hits[row] += gold[row, columns[k]]
+        new = 2 * hits[row] / (chosen[row] + size[row])
+        total += new - f1[row]
+        f1[row] = new
+        following = scores[order[place + 1]] if place + 1 < len(order) else 0.0
+        if total > best and (place + 1 == len(order) or following != scores[k]):
+            best, cut = total, halfway(float(scores[k]), float(following))
+    return cut

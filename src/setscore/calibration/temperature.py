@@ -1,0 +1,44 @@
+"""One temperature for all labels: p = sigmoid(u / T), T by likelihood (Guo et al., 2017)."""
+
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from setscore.calibration.base import Calibration
+from setscore.records import BoolArray, FloatArray
+
+TEMPERATURES = (0.05, 20.0)  # where T is searched
+
+
+class TemperatureCalibration(Calibration):
+    """The plainest calibration: a temperature, which never changes an ordering, and thresholds."""
+
+    name: ClassVar[str] = "temperature"
+
+    @classmethod
+    def unfitted(cls, n_labels: int, threshold: float = 0.5) -> Self:
+        """The state before any labelled document was seen: T = 1."""
+        fitted = {"temperature_": 1.0, "thresholds_": [threshold] * n_labels, "choice_": "nothing fitted"}
+        return cls.restore({"options": {}, "fitted": fitted}, n_labels)
+
+    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
+        asked = np.isfinite(log_odds)
+        self.temperature_ = best_temperature(log_odds[asked], gold[asked])
+        return f"temperature {self.temperature_:.3g} by likelihood"
+
+    def _logits(self, log_odds: FloatArray) -> FloatArray:
+        return log_odds / self.temperature_
+
+
+def best_temperature(log_odds: FloatArray, gold: BoolArray) -> float:
+    """The T that makes the gold answers most likely; 1 when there is nothing to learn from."""
+    if gold.size == 0 or gold.all() or not gold.any():
+        return 1.0
+    signed = np.where(gold, log_odds, -log_odds)
+
+    def loss(log_temperature: float) -> float:
+        return float(np.logaddexp(0, -signed / np.exp(log_temperature)).mean())
+
+    low, high = np.log(TEMPERATURES)
+    return float(np.exp(minimize_scalar(loss, bounds=(low, high), method="bounded").x))
