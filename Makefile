@@ -18,7 +18,7 @@ $(VENV)/base: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/test: $(VENV)/base
-	$(PIP) --editable '.[test,lint,docs,recipe,hub]'
+	$(PIP) --editable '.[test,lint,docs,recipe,hub,plots,conformal]'
 	touch $@
 
 $(VENV)/bench: $(VENV)/base
@@ -27,6 +27,9 @@ $(VENV)/bench: $(VENV)/base
 
 demo: $(VENV)/base ## classify eight documents over a dozen labels with the embedded model
 	$(BIN)/setscore classify --file examples/demo_documents.txt --labels examples/demo_labels.yaml
+	@echo
+	@echo "No document was labelled for this: the model had only the labels' descriptions. With labelled documents,"
+	@echo "'setscore calibrate' fits the decisions to your data. Next: README.md, or .venv/bin/setscore --help"
 
 test: $(VENV)/test lint ## lint, types, tests, examples and documentation
 	$(BIN)/python -m pytest -n auto

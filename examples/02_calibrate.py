@@ -1,4 +1,4 @@
-"""Calibration: a few labelled documents choose the temperature and the threshold; the model itself stays as it is.
+"""Calibration: a few labelled documents choose probabilities and thresholds; the model itself stays as it is.
 
 Ten documents keep the example short. Use about 200 for your own labels.
 """
@@ -32,8 +32,8 @@ classifier = SetScoreClassifier(LABELS)
 print("before:", sorted(classifier.predict_labels(NEW)[0]))
 classifier.fit(list(LABELLED), list(LABELLED.values()))
 print("after: ", sorted(classifier.predict_labels(NEW)[0]))
-print(f"temperature {classifier.calibration_.temperature_:.2f}, threshold {classifier.calibration_.threshold_:.2f}")
-
+print("chosen:", classifier.calibration_.choice_)
+print("thresholds:", dict(zip(LABELS, classifier.calibration_.thresholds_.round(2).tolist(), strict=True)))
 with tempfile.TemporaryDirectory() as folder:
     classifier.save(Path(folder) / "tickets.json")
     print("loaded:", sorted(SetScoreClassifier.load(Path(folder) / "tickets.json").predict_labels(NEW)[0]))

@@ -27,6 +27,7 @@ from setscore import (
     Verbalizer,
     load_backbone,
 )
+from setscore.calibration import PaperCalibration, PlattCalibration
 from setscore.errors import BackboneError, DocumentError, LabelError, SetScoreError, TemplateError
 
 LABELS = ["oil", "sports", "music", "crude oil prices"]
@@ -59,14 +60,14 @@ def test_the_answers_agree_with_each_other(fitted):
     model = classifier(threshold=0.3)
     if fitted:
         model.fit(DOCUMENTS, GOLD)
-    calibration = model.calibration()
-    assert calibration.state() == (model.calibration_.state() if fitted else {"temperature": 1.0, "threshold": 0.3})
+    calibration = model.current_calibration()
+    assert calibration is model.calibration_ if fitted else calibration.thresholds_.tolist() == [0.3] * 4
     log_odds, probabilities = model.decision_function(DOCUMENTS), model.predict_proba(DOCUMENTS)
     decisions = model.predict(DOCUMENTS)
     assert log_odds.shape == probabilities.shape == decisions.shape == (6, 4)
     assert decisions.dtype == np.int64
-    np.testing.assert_allclose(probabilities, expit(log_odds / calibration.temperature_))
-    np.testing.assert_array_equal(decisions, probabilities >= calibration.threshold_)
+    np.testing.assert_array_equal(probabilities, calibration.transform(log_odds))
+    np.testing.assert_array_equal(decisions, probabilities >= calibration.thresholds_)
     expected = [{LABELS[i] for i in range(4) if row[i]} for row in decisions]
     assert model.predict_labels(DOCUMENTS) == expected
     np.testing.assert_array_equal(model.score_documents(DOCUMENTS).log_odds, log_odds)
@@ -77,6 +78,19 @@ def test_fit_does_not_lower_the_micro_f1_of_what_it_was_fitted_on():
     before, after = classifier(threshold=0.99), classifier(threshold=0.99).fit(DOCUMENTS, GOLD)
     reached = [f1_score(INDICATOR, model.predict(DOCUMENTS), average="micro") for model in (before, after)]
     assert reached[0] < reached[1]
+
+
+def test_the_calibration_is_chosen_by_name_or_given_as_an_object():
+    by_name = classifier(calibration="paper").fit(DOCUMENTS, GOLD)
+    assert isinstance(by_name.calibration_, PaperCalibration)
+    given = PlattCalibration(objective="cost", cost=(1.0, 3.0), most=1)
+    model = classifier(calibration=given).fit(DOCUMENTS, GOLD)
+    assert model.calibration_.get_params() == given.get_params()
+    assert not hasattr(given, "thresholds_")  # the object given stays as it was
+    assert (model.predict(DOCUMENTS).sum(axis=1) <= 1).all()
+    assert model.calibration_.fitted_on(model.decision_function(DOCUMENTS), INDICATOR)
+    with pytest.raises(SetScoreError, match=r"unknown calibration 'papr'\. Did you mean 'paper'"):
+        classifier(calibration="papr").fit(DOCUMENTS, GOLD)
 
 
 @pytest.mark.parametrize(
@@ -186,6 +200,9 @@ def test_cross_validation_and_search():
     search.fit(DOCUMENTS, INDICATOR)
     assert search.best_params_["template"] in ("express", "case-about")
     assert search.predict(DOCUMENTS).shape == INDICATOR.shape
+    objectives = {"calibration__objective": ["micro_f1", "sample_f1"]}
+    search = GridSearchCV(classifier(calibration=PlattCalibration()), objectives, cv=2, scoring="f1_micro")
+    assert search.fit(DOCUMENTS, INDICATOR).best_estimator_.calibration_.objective in ("micro_f1", "sample_f1")
 
 
 def test_inside_a_pipeline():
@@ -234,7 +251,7 @@ def test_gold_that_names_no_labels(gold, message):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"threshold": 1.5}, SetScoreError, r"a threshold in \[0, 1\] are needed"),
+        ({"threshold": 1.5}, SetScoreError, r"4 thresholds in \[0, 1\] are needed, got \[1\.5, "),
         ({"backbone": "setscore-mimi"}, BackboneError, "Did you mean 'setscore-mini'"),
         ({"backbone": "setscore-mini", "attention": "exakt"}, BackboneError, "Did you mean 'exact'"),
         ({"template": "expres"}, TemplateError, "Did you mean 'express'"),

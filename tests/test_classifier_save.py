@@ -10,6 +10,7 @@ import pytest
 from fakes import FakeBackbone
 
 from setscore import Label, SetScoreClassifier, Template, Verbalizer
+from setscore.calibration import PlattCalibration
 from setscore.errors import DataFileError, LabelError, SetScoreError
 
 DOCUMENTS = [
@@ -31,9 +32,21 @@ LABELS = {"oil": "crude oil or its price", "sports": None, "music": "a song, an 
         (LABELS, {"template": "Text: {document}\nDoes it deal with {label}? Say:", "attention": "exact"}),
         (LABELS, {"template": Template.of("case-about", layout="line"), "verbalizer": "true/false"}),
         (LABELS, {"verbalizer": Verbalizer("sure", "never"), "long_documents": "chunk", "pool": "mean", "overlap": 8}),
+        (LABELS, {"calibration": "paper"}),
+        (LABELS, {"calibration": PlattCalibration(objective="cost", cost=(1.0, 3.0), least=1, most=2)}),
         ({"oil": "Öl, 石油 und „Erdgas“", "sports": '{label} \\ "quoted"', "music": None}, {}),
     ],
-    ids=["names", "descriptions", "label objects", "whole prompt", "template object", "custom verbalizer", "unicode"],
+    ids=[
+        "names",
+        "descriptions",
+        "label objects",
+        "whole prompt",
+        "template object",
+        "custom verbalizer",
+        "calibration",
+        "calibration object",
+        "unicode",
+    ],
 )
 @pytest.mark.parametrize("fitted", [False, True])
 def test_the_loaded_classifier_predicts_the_same(tmp_path, labels, options, fitted):
@@ -65,6 +78,13 @@ def test_a_loaded_classifier_can_be_fitted_again(tmp_path):
     assert loaded.calibration_.state() == expected.calibration_.state()
 
 
+def test_a_loaded_classifier_is_fitted_again_with_the_same_calibration(tmp_path):
+    model = SetScoreClassifier(LABELS, calibration=PlattCalibration(objective="cost", cost=(1.0, 3.0), most=2))
+    model.save(tmp_path / "model.json")
+    loaded = SetScoreClassifier.load(tmp_path / "model.json").fit(DOCUMENTS, GOLD)
+    assert loaded.calibration_.state() == model.fit(DOCUMENTS, GOLD).calibration_.state()
+
+
 def test_the_file_is_plain_json_with_a_format(tmp_path):
     # A published format: a change here means a new format name.
     SetScoreClassifier({"oil": "crude oil", "sports": None}).save(tmp_path / "model.json")
@@ -79,6 +99,10 @@ def test_the_file_is_plain_json_with_a_format(tmp_path):
             "long_documents": "truncate",
             "pool": "max",
             "overlap": 64,
+            "calibration": {
+                "name": "auto",
+                "options": {"objective": "micro_f1", "cost": [1.0, 1.0], "least": 0, "most": None},
+            },
             "threshold": 0.5,
         },
         "calibration": None,
@@ -172,8 +196,10 @@ def test_a_missing_file(tmp_path):
         (("params", "verbalizer"), {"yes": "yes"}, "TypeError.*'no'"),
         (("params", "colour"), "blue", "TypeError.*'colour'"),
         (("params", "labels"), {}, "LabelError: there are no labels"),
-        (("calibration",), {"temperature": 1.0}, "KeyError: 'threshold'"),
-        (("calibration",), {"temperature": -1.0, "threshold": 0.5}, "SetScoreError: a temperature above 0"),
+        (("calibration",), {"temperature": 1.0}, "KeyError: 'name'"),
+        (("calibration", "name"), "autto", "SetScoreError: unknown calibration 'autto'. Did you mean 'auto'"),
+        (("calibration", "fitted", "thresholds_"), [0.5], r"SetScoreError: 3 thresholds in \[0, 1\] are needed, got"),
+        (("calibration", "chosen", "fitted"), {}, "KeyError: 'thresholds_'"),
         (("calibration",), [1], "TypeError"),
     ],
 )

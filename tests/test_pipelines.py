@@ -6,7 +6,7 @@ from fakes import FakeBackbone
 from scipy.special import expit, softmax
 
 from setscore import SetScoreClassifier, pipeline
-from setscore.errors import BackboneError, LabelError, SetScoreError, TemplateError
+from setscore.errors import LabelError, SetScoreError, TemplateError
 from setscore.pipelines import ZeroShotPipeline
 
 TEXT = "Crude oil prices fell again on Monday."
@@ -106,11 +106,25 @@ def test_a_hypothesis_needs_one_place_for_the_label(hypothesis):
 
 
 def test_other_mistakes_explain_themselves():
-    with pytest.raises(SetScoreError, match=r"unknown task 'zero-shot-clasification'\. Did you mean 'zero-shot-class"):
+    with pytest.raises(
+        SetScoreError, match=r"the only task is 'zero-shot-classification', got 'zero-shot-clasification'"
+    ):
         pipeline("zero-shot-clasification")
-    with pytest.raises(BackboneError, match="Did you mean 'setscore-mini'"):
-        pipeline(model="setscore-mimi")(TEXT, LABELS)
+    with pytest.raises(SetScoreError, match=r"Did you mean 'setscore-mini'.* Or leave out model="):
+        pipeline(model="setscore-mimi")
+    with pytest.raises(SetScoreError, match=r"setscore-mini runs on the CPU; leave out device=0"):
+        pipeline(device=0)
     with pytest.raises(LabelError, match="label 'oil' stands twice"):
         fake()(TEXT, ["oil", "oil"])
     with pytest.raises(SetScoreError, match="1 of 2 documents cannot be scored: document 1"):
         fake()([TEXT, ""], LABELS)
+
+
+def test_arguments_of_the_original_that_change_nothing_are_taken():
+    plain = pipeline()(TEXT, LABELS)
+    assert pipeline(device="cpu", batch_size=8)(TEXT, LABELS, batch_size=4, truncation=True) == plain
+
+
+def test_candidate_labels_may_have_descriptions():
+    result = pipeline()(TEXT, {"a": "crude oil", "b": None}, multi_label=True)
+    assert sorted(result["labels"]) == ["a", "b"]

@@ -57,7 +57,7 @@ def test_labels_from(source, names, texts):
         ({"oil": 7}, "the description of label 0 is 7 of type int, not a text. Labels count from 0."),
         ({"oil": False}, "the description of label 0 is False of type bool, not a text. Labels count from 0."),
         (["oil\ud83d"], "the name of label 0 holds a lone surrogate (U+D83D) at character 3, which is no valid text"),
-        ({"oil": "\udcff"}, "the description of label 0 holds a lone surrogate (U+DCFF) at character 0"),
+        ({"oil": "\udcff"}, "the description of label 0 is not UTF-8 text (byte 0xFF at character 0)"),
     ],
 )
 def test_labels_refused(source, message):

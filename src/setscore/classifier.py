@@ -45,7 +45,7 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     attention       "auto" (native to the backbone), "shared" (document read once) or "exact" (once per label)
     long_documents  "truncate" (read the beginning; how many is reported) or "chunk" (overlapping windows)
     pool, overlap   how windows become one score ("max", "mean", "logmeanexp"), and the tokens they share
-    calibration     what `fit` fits: "auto", "paper", "platt", "shrunk", "isotonic", "temperature", or an object
+    calibration     what `fit` fits: "auto", a name of `setscore.calibration.CALIBRATIONS`, or an object from there
     threshold       the probability from which a label is predicted before `fit` has chosen one
 
     Fitted: `calibration_`; `classes_` holds the label names.
@@ -70,12 +70,12 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.template, self.verbalizer = template, verbalizer
         self.long_documents, self.pool, self.overlap = long_documents, pool, overlap
 
-    def fit(self, X: Iterable[Any], y: Any) -> Self:
+    def fit(self, X: Iterable[Any], y: Any = None) -> Self:
         """Fits the calibration on documents `X` with gold `y`: an indicator matrix or lists of names."""
         documents = as_documents(X)
         self.labels_ = LabelSet.of(names_in(y) if self.labels is None else self.labels)
-        gold, log_odds = self.labels_.gold(y, len(documents)), self.score_documents(documents).log_odds
-        self.calibration_ = calibrations.make(self.calibration).fit(log_odds, gold)
+        gold = None if y is None else self.labels_.gold(y, len(documents))  # the calibration "bias" needs none
+        self.calibration_ = calibrations.fit(self.calibration, self.score_documents(documents).log_odds, gold)
         return self
 
     def score_documents(self, X: Iterable[Any], *, candidates: Candidates = None) -> Scores:

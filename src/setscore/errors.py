@@ -61,6 +61,10 @@ class TruncationWarning(UserWarning):
         return cls(f"{truncated} of {total} documents were truncated; long_documents='chunk' reads them whole.")
 
 
+class FewDocumentsWarning(UserWarning):
+    """A calibration was fitted on so few documents that it may do more harm than good."""
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """The message for a name that is not in a registry, with the nearest one that is."""
     names = list(known)

@@ -1,22 +1,39 @@
 """A drop-in for the zero-shot pipeline of transformers: same call, same return shape."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 
+from setscore.backbones import BACKBONES
 from setscore.classifier import SetScoreClassifier
 from setscore.errors import LabelError, SetScoreError, TemplateError, unknown_name
+from setscore.records import LabelSet
 
 TASK = "zero-shot-classification"
 
 
-def pipeline(task: str = TASK, model: str = "setscore-mini", *, attention: str = "auto") -> "ZeroShotPipeline":
-    """`pipeline("zero-shot-classification")`, as in transformers."""
+def pipeline(
+    task: str = TASK,
+    model: str = "setscore-mini",
+    *,
+    attention: str = "auto",
+    device: object = None,
+    batch_size: int | None = None,  # noqa: ARG001
+) -> "ZeroShotPipeline":
+    """`pipeline("zero-shot-classification")`, as in transformers.
+
+    `model` is a backbone of SetScore. `batch_size` is taken so that calls need no change, and does nothing: batches are
+    made by length. `device` may say the CPU.
+    """
     if task != TASK:
-        raise SetScoreError(unknown_name("task", task, [TASK]))
+        raise SetScoreError(f"the only task is {TASK!r}, got {task!r}.")
+    if model not in BACKBONES:
+        raise SetScoreError(unknown_name("backbone", model, BACKBONES) + " Or leave out model=.")
+    if device not in (None, -1, "cpu") and str(device) != "cpu":
+        raise SetScoreError(f"{model} runs on the CPU; leave out device={device!r}.")
     return ZeroShotPipeline(model, attention)
 
 
@@ -35,12 +52,17 @@ class ZeroShotPipeline:
     def __call__(
         self,
         sequences: str | Sequence[str],
-        candidate_labels: str | Sequence[str],
+        candidate_labels: str | Sequence[str] | Mapping[str, str | None],
         *,
         multi_label: bool = False,
         hypothesis_template: str | None = None,
+        batch_size: int | None = None,  # noqa: ARG002
+        truncation: object = None,  # noqa: ARG002
     ) -> dict[str, Any] | list[dict[str, Any]]:
-        """For each sequence a dict of `sequence`, `labels` (best first) and their `scores`."""
+        """For each sequence a dict of `sequence`, `labels` (best first) and their `scores`.
+
+        `candidate_labels` may also map names to descriptions. `batch_size` and `truncation` do nothing.
+        """
         if isinstance(candidate_labels, str):
             candidate_labels = [label.strip() for label in candidate_labels.split(",") if label.strip()]
         if not candidate_labels:
@@ -48,13 +70,14 @@ class ZeroShotPipeline:
         texts = [sequences] if isinstance(sequences, str) else list(sequences)
         template = "express" if hypothesis_template is None else _as_question(hypothesis_template)
         classifier = SetScoreClassifier(
-            list(candidate_labels), backbone=self.model, template=template, attention=self.attention
+            LabelSet.of(candidate_labels), backbone=self.model, template=template, attention=self.attention
         )
         if multi_label or len(candidate_labels) == 1:
             probabilities = classifier.predict_proba(texts)
         else:
             probabilities = softmax(classifier.decision_function(texts), axis=1)
-        results = [_result(text, candidate_labels, row) for text, row in zip(texts, probabilities, strict=True)]
+        names = list(candidate_labels)
+        results = [_result(text, names, row) for text, row in zip(texts, probabilities, strict=True)]
         return results[0] if isinstance(sequences, str) else results
 
 

@@ -175,6 +175,9 @@ def text_problem(value: object) -> str | None:
     if not value.strip():
         return "is empty or blank"
     surrogate = next((i for i, character in enumerate(value) if "\ud800" <= character <= "\udfff"), None)
+    if surrogate is not None and "\udc80" <= value[surrogate] <= "\udcff":  # how Python keeps bytes it cannot decode
+        byte = ord(value[surrogate]) - 0xDC00
+        return f"is not UTF-8 text (byte 0x{byte:02X} at character {surrogate}); save the source as UTF-8"
     if surrogate is not None:
         return (
             f"holds a lone surrogate (U+{ord(value[surrogate]):04X}) at character {surrogate}, which is no valid text;"
@@ -216,6 +219,8 @@ def is_indicator(y: Any) -> bool:
 
 def names_in(y: Any) -> list[str]:
     """The label names that occur in lists of names, sorted."""
+    if y is None:
+        raise LabelError("no labels and no gold labels were given. Pass labels=... to the classifier.")
     if is_indicator(y):
         raise LabelError("an indicator matrix names no labels. Pass labels=... to the classifier as well.")
     for row, names in enumerate(y):

@@ -3,33 +3,17 @@
 import csv
 import io
 import json
-import os
 import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import COMMAND, ENVIRONMENT, setscore
 
 from setscore import SetScoreClassifier, __version__
 
-COMMAND = Path(sys.executable).parent / "setscore"
 OIL, SPORTS = "Crude oil prices fell again.", "The striker scored twice in the cup final."
 LABELS = ["oil", "sports", "music"]
 ROUNDED = 1e-6  # probabilities are written with six digits
-# A wide screen without colours wherever the tests run, so that messages are not wrapped or cut up by escape codes.
-PLAIN = {"COLUMNS": "200", "NO_COLOR": "1", "_TYPER_FORCE_DISABLE_TERMINAL": "1"}
-ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "FORCE_COLOR"} | PLAIN
-
-
-def setscore(*arguments, stdin: bytes = b"", folder: Path | None = None, **environment: str):
-    """Runs the command. No mistake of a user may ever show a traceback, so that is checked here once for all."""
-    done = subprocess.run(
-        [COMMAND, *map(str, arguments)], input=stdin, capture_output=True, cwd=folder, env=ENVIRONMENT | environment
-    )
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert "Traceback" not in err, err
-    return done.returncode, out, err
 
 
 def classify(*arguments, **options):
@@ -158,6 +142,7 @@ def test_options_reach_the_classifier():
         ),
         ([OIL, "-l", "oil", "--format", "jsn"], "error: unknown format 'jsn'. Did you mean 'json'? Known: csv, json, "),
         ([OIL, "-l", "oil", "--threshold", "1.5"], "Invalid value for '--threshold'"),
+        (["notes.csv", "-l", "oil"], "error: 'notes.csv' looks like a file; write --file notes.csv."),
         ([OIL, "-l", "oil", "--file", "x.txt"], "error: give texts or --file, not both."),
         (["-f", "none.csv", "-l", "oil"], "error: the file none.csv cannot be read: No such file or directory."),
         (["-l", "oil"], "error: there were no documents. Give texts, --file FILE, or pipe lines into standard input."),
@@ -189,7 +174,7 @@ def test_a_bad_row_fails_alone(tmp_path):
     assert list(records[5]["probabilities"]) == ["sports"]
     assert records[1]["error"].startswith("row 2 is not valid JSON (")
     assert records[2]["error"] == "row 3 is empty or blank"
-    assert records[3]["error"].startswith("row 4 has an id that holds a lone surrogate (U+DCFF)")
+    assert records[3]["error"].startswith("row 4 has an id that is not UTF-8 text (byte 0xFF")
     assert records[4]["error"] == "row 5 asks an unknown label 'sport'. Did you mean 'sports'? Known: oil, sports."
 
 
@@ -202,7 +187,7 @@ def test_bytes_that_are_no_text_fail_their_row_only():
     _, first, bad, last = csv.reader(io.StringIO(out))
     assert first[2] == last[2] != ""
     assert bad[:3] == ["2", "", ""]
-    assert bad[3].startswith("row 2 holds a lone surrogate (U+DCFF) at character 4")
+    assert bad[3].startswith("row 2 is not UTF-8 text (byte 0xFF at character 4)")
 
 
 def test_truncated_documents_are_counted_and_chunks_are_not_truncated(folder):
@@ -263,7 +248,14 @@ def test_standard_input_can_be_jsonl(folder):
 
 def test_a_saved_classifier_takes_no_other_settings(tmp_path):
     SetScoreClassifier(["oil"]).save(tmp_path / "model.json")
-    options = ["--classifier", tmp_path / "model.json", "--labels", "oil", "--threshold", "0.3"]
+    options = ["--classifier", tmp_path / "model.json", "--labels", "oil", "--attention", "exact"]
     code, _, err = classify(OIL, *options)
     assert code == 2
-    assert "a saved classifier has its own settings; remove --labels, --threshold or --classifier." in err
+    assert "a saved classifier has its own settings; remove --labels, --attention or --classifier." in err
+
+
+def test_a_saved_classifier_takes_another_threshold(tmp_path):
+    SetScoreClassifier(["oil"]).save(tmp_path / "model.json")
+    options = ["--classifier", tmp_path / "model.json", "--format", "jsonl"]
+    found = [json.loads(classify(OIL, *options, "--threshold", cut)[1])["labels"] for cut in ("0.01", "1")]
+    assert found == [["oil"], []]

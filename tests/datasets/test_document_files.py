@@ -15,9 +15,7 @@ from setscore.errors import DataFileError
 from setscore.records import Document
 
 # What surrogateescape makes of the byte 0xff.
-SURROGATE = (
-    "holds a lone surrogate (U+DCFF) at character {}, which is no valid text; decode the source with errors='rep"
-)
+SURROGATE = "is not UTF-8 text (byte 0xFF at character {}); save the source as UTF-8"
 
 
 @pytest.fixture
@@ -145,8 +143,16 @@ def test_a_bad_row_keeps_its_id(rows):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", "body,id\none,1\n", "the CSV header has no column 'text'; it has ['body', 'id']."),
-        ("a.csv", "", "the CSV header has no column 'text'; it has []."),
+        (
+            "a.csv",
+            "body,id\none,1\n",
+            "the CSV header has no column 'text'; it has ['body', 'id']. Name the column with the texts (--text-column).",  # noqa: E501
+        ),
+        (
+            "a.csv",
+            "",
+            "the CSV header has no column 'text'; it has []. Name the column with the texts (--text-column).",
+        ),
         ("a.csv", 'text\none\n"two\nthree\n', "the CSV is broken after row 1: unexpected end of data"),
         ("a.csv", 'text\n"one"x\n', "the CSV is broken after row 0: ',' expected after '\"'"),
         ("a.csv", '"text\none\n', "the CSV is broken after row 0: unexpected end of data"),

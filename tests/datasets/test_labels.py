@@ -182,7 +182,8 @@ def test_a_file_on_the_command_line(write):
     [
         ("oil,,sports", LabelError, "the name of label 1 is empty or blank. Labels count from 0."),
         ("oil,sports,", LabelError, "the name of label 2 is empty or blank. Labels count from 0."),
-        ("", LabelError, "the name of label 0 is empty or blank. Labels count from 0."),
+        ("", LabelError, "there are no labels. Give at least one, for example labels=['oil', 'sports']."),
+        ("lab.ymal", LabelError, "'lab.ymal' looks like a file; a label file ends in .txt, .csv, .yaml, .yml, .json."),
         ("oil,oil", LabelError, "label 'oil' stands twice, at 0 and 1. Remove one of them."),
         ("missing.yaml", DataFileError, "the label file missing.yaml cannot be read: No such file or directory."),
     ],

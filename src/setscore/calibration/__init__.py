@@ -5,33 +5,42 @@
 Everything is fitted on a few hundred labelled documents; the model's weights are never touched.
 """
 
+import warnings
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from setscore.calibration.auto import AutoCalibration
 from setscore.calibration.base import Calibration, options_from
+from setscore.calibration.bias import BiasCalibration
+from setscore.calibration.conformal import ConformalCalibration
 from setscore.calibration.isotonic import IsotonicCalibration
 from setscore.calibration.paper import PaperCalibration
 from setscore.calibration.platt import PlattCalibration
 from setscore.calibration.shrunk import ShrunkCalibration
 from setscore.calibration.temperature import TemperatureCalibration
-from setscore.errors import SetScoreError, unknown_name
+from setscore.errors import FewDocumentsWarning, SetScoreError, unknown_name
+from setscore.records import BoolArray, FloatArray
 
 __all__ = [
     "CALIBRATIONS",
     "AutoCalibration",
+    "BiasCalibration",
     "Calibration",
+    "ConformalCalibration",
     "IsotonicCalibration",
     "PaperCalibration",
     "PlattCalibration",
     "ShrunkCalibration",
     "TemperatureCalibration",
     "describe",
+    "fit",
     "make",
     "restore",
 ]
 
+FEW_DOCUMENTS = 50
 CALIBRATIONS: dict[str, type[Calibration]] = {
     kind.name: kind
     for kind in (
@@ -41,6 +50,8 @@ CALIBRATIONS: dict[str, type[Calibration]] = {
         ShrunkCalibration,
         PlattCalibration,
         IsotonicCalibration,
+        ConformalCalibration,
+        BiasCalibration,
     )
 }
 
@@ -56,6 +67,16 @@ def make(kind: "str | dict[str, Any] | Calibration") -> Calibration:
     return CALIBRATIONS[name](**options_from(options))
 
 
+def fit(kind: "str | dict[str, Any] | Calibration", log_odds: FloatArray, gold: BoolArray | None) -> Calibration:
+    """A fresh calibration fitted on a labelled slice; warns when the slice is small."""
+    if gold is not None and len(gold) < FEW_DOCUMENTS:
+        message = (
+            f"fitted on {len(gold)} documents; with fewer than {FEW_DOCUMENTS} decisions can get worse, use about 200."
+        )
+        warnings.warn(message, FewDocumentsWarning, stacklevel=3)
+    return make(kind).fit(log_odds, gold)
+
+
 def describe(kind: "str | dict[str, Any] | Calibration") -> dict[str, Any]:
     """Name and options, as JSON values."""
     calibration = make(kind)
@@ -63,5 +84,15 @@ def describe(kind: "str | dict[str, Any] | Calibration") -> dict[str, Any]:
 
 
 def restore(state: dict[str, Any], n_labels: int) -> Calibration:
-    """The fitted calibration that `state()` described."""
-    return CALIBRATIONS[state["name"]].restore(state, n_labels)
+    """The fitted calibration that `state()` described, tried on one made-up document: damage shows here, not later."""
+    name = state["name"]
+    if name not in CALIBRATIONS:
+        raise SetScoreError(unknown_name("calibration", name, CALIBRATIONS))
+    calibration = CALIBRATIONS[name].restore(state, n_labels)
+    try:
+        probabilities = calibration.transform(np.zeros((1, n_labels)))
+    except AttributeError as error:
+        raise SetScoreError(f"the state of the calibration {name!r} is not whole: {error}.") from error
+    if probabilities.shape != (1, n_labels) or np.isnan(probabilities).any():
+        raise SetScoreError(f"the state of the calibration {name!r} gives no probabilities for {n_labels} labels.")
+    return calibration

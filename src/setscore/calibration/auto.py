@@ -3,14 +3,13 @@
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from setscore.calibration.base import Calibration, fingerprint, indicator
+from setscore.calibration.base import Calibration
 from setscore.calibration.folds import SEED, assign
 from setscore.calibration.platt import PlattCalibration
 from setscore.calibration.shrunk import ShrunkCalibration
 from setscore.calibration.temperature import TemperatureCalibration
-from setscore.metrics import Counts, decision_metrics
+from setscore.metrics import STATISTICS, Counts
 from setscore.records import BoolArray, FloatArray
 
 # The first is taken unless another is better beyond doubt: 200 documents cannot tell close candidates apart.
@@ -27,56 +26,53 @@ class AutoCalibration(Calibration):
 
     name: ClassVar[str] = "auto"
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        log_odds = self._check(X, reset=True)
-        gold = indicator(y, log_odds.shape)
-        self._check_options()
-        self.fingerprint_ = fingerprint(log_odds, gold)
-        options: dict[str, Any] = {
-            "objective": self.objective,
-            "cost": self.cost,
-            "least": self.least,
-            "most": self.most,
-        }
-        made = {name: kind(**options) for name, kind in CANDIDATES.items()}
+    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
+        made = {name: kind(**self.get_params(deep=False)) for name, kind in CANDIDATES.items()}
+        if len(log_odds) == 1:
+            self.chosen_, self.scores_ = made["temperature"].fit(log_odds, gold), {}
+            return f"temperature: {self.chosen_.choice_}. One document cannot be cross-validated"
         decisions = {name: _cross_validated(candidate, log_odds, gold) for name, candidate in made.items()}
-        self.scores_ = {name: self._value(gold, found) for name, found in decisions.items()}
+        everything = np.ones((1, len(gold)))
+        self.scores_ = {name: float(self._values(gold, found, everything)[0]) for name, found in decisions.items()}
         best = next(iter(made))
         for name in made:
             if self.scores_[name] > self.scores_[best] and self._surely_better(gold, decisions[name], decisions[best]):
                 best = name
         self.chosen_ = made[best].fit(log_odds, gold)
-        self.thresholds_ = self.chosen_.thresholds_
         table = ", ".join(f"{name} {score:.3f}" for name, score in self.scores_.items())
-        self.choice_ = f"{best}: {self.chosen_.choice_}. Cross-validated {self.objective}: {table}"
-        return self
+        return f"{best}: {self.chosen_.choice_}. Cross-validated {self.objective}: {table}"
 
-    def _value(self, gold: BoolArray, decisions: BoolArray) -> float:
-        """The objective; for a cost, its negative mean."""
+    def _fit_thresholds(self, log_odds: FloatArray, gold: BoolArray) -> FloatArray:  # noqa: ARG002
+        return self.chosen_.thresholds_
+
+    def _values(self, gold: BoolArray, decisions: BoolArray, weights: FloatArray) -> FloatArray:
+        """The objective [rounds], documents weighted by `weights` [rounds, n_documents]; a cost is negative."""
+        if self.objective == "sample_f1":
+            return weights @ Counts.of(gold.T, decisions.T).f1() / len(gold)
+        counts = Counts.of(gold, decisions, weights)
         if self.objective == "cost":
-            counts = Counts.of(gold, decisions).micro()
-            return -float(self.cost[0] * counts.fp + self.cost[1] * counts.fn) / gold.size
-        return decision_metrics(gold, decisions)[self.objective]
+            whole = counts.micro()
+            return -(self.cost[0] * whole.fp + self.cost[1] * whole.fn) / gold.size
+        return STATISTICS[self.objective](counts)
 
     def _surely_better(self, gold: BoolArray, challenger: BoolArray, holder: BoolArray) -> bool:
         """Whether the challenger wins in 97.5% of resampled slices."""
-        draws = np.random.default_rng(SEED).integers(len(gold), size=(ROUNDS, len(gold)))
-        wins = sum(self._value(gold[d], challenger[d]) > self._value(gold[d], holder[d]) for d in draws)
-        return wins >= 0.975 * ROUNDS
+        shares, generator = np.full(len(gold), 1 / len(gold)), np.random.default_rng(SEED)
+        weights = generator.multinomial(len(gold), shares, size=ROUNDS).astype(np.float64)
+        wins = self._values(gold, challenger, weights) > self._values(gold, holder, weights)
+        return bool(wins.mean() >= 0.975)
 
     def _logits(self, log_odds: FloatArray) -> FloatArray:
         return self.chosen_._logits(log_odds)
 
     def state(self) -> dict[str, Any]:
-        chosen, fitted = self.chosen_.state(), {"thresholds_": self.thresholds_.tolist(), "scores_": self.scores_}
-        fitted |= {"choice_": self.choice_, "fingerprint_": self.fingerprint_}
-        return {"name": self.name, "options": self.get_params(deep=False), "fitted": fitted, "chosen": chosen}
+        state = super().state()
+        return state | {"chosen": state["fitted"].pop("chosen_").state()}
 
     @classmethod
     def restore(cls, state: dict[str, Any], n_labels: int) -> Self:
-        calibration = super().restore(state, n_labels)
-        calibration.chosen_ = CANDIDATES[state["chosen"]["name"]].restore(state["chosen"], n_labels)
-        return calibration
+        chosen = CANDIDATES[state["chosen"]["name"]].restore(state["chosen"], n_labels)
+        return super().restore(state | {"fitted": state["fitted"] | {"chosen_": chosen}}, n_labels)
 
 
 def _cross_validated(candidate: Calibration, log_odds: FloatArray, gold: BoolArray) -> BoolArray:

@@ -1,5 +1,6 @@
 """What every calibration shares: log-odds in, probabilities and decisions out, a state that is JSON."""
 
+import copy
 import hashlib
 from typing import Any, ClassVar, Self
 
@@ -45,7 +46,7 @@ class Calibration(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.least = least
         self.most = most
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> Self:
         """Fits on log-odds `X` and the gold indicator `y`, both [n_documents, n_labels]."""
         log_odds = self._check(X, reset=True)
         gold = indicator(y, log_odds.shape)
@@ -74,6 +75,16 @@ class Calibration(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         log_odds = self._check(X, reset=False)
         return np.isfinite(log_odds) & (np.abs(self._probabilities(log_odds) - self.thresholds_) < margin)
 
+    def with_threshold(self, threshold: float) -> Self:
+        """A copy that cuts every label at `threshold`: higher for more precision, lower for more recall."""
+        check_is_fitted(self)
+        if not 0 <= threshold <= 1:
+            raise SetScoreError(f"a threshold lies between 0 and 1, got {threshold}.")
+        other = copy.copy(self)
+        other.thresholds_ = np.full(self.n_features_in_, float(threshold))
+        other.choice_ = f"{self.choice_}; threshold {threshold:g} by hand"
+        return other
+
     def fitted_on(self, X: npt.ArrayLike, y: npt.ArrayLike) -> bool:
         """Whether this very slice was fitted on, so that measuring on it would flatter."""
         check_is_fitted(self)
@@ -83,21 +94,21 @@ class Calibration(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def state(self) -> dict[str, Any]:
         """Options and everything fitted, as JSON values."""
         check_is_fitted(self)
-        fitted = {key: value for key, value in vars(self).items() if key.endswith("_") and key != "n_features_in_"}
+        fitted = {key: value for key, value in vars(self).items() if key.endswith("_") and not key.endswith("_in_")}
         return {"name": self.name, "options": self.get_params(deep=False), "fitted": _plain(fitted)}
 
     @classmethod
     def restore(cls, state: dict[str, Any], n_labels: int) -> Self:
         """The calibration that `state` describes."""
-        calibration = cls(**options_from(state["options"]))
-        for key, value in state["fitted"].items():
-            setattr(calibration, key, np.array(value, dtype=np.float64) if isinstance(value, list) else value)
+        calibration, fitted = cls(**options_from(state["options"])), state["fitted"]
+        for key, value in fitted.items():
+            setattr(calibration, key, _from_plain(value))
         calibration.n_features_in_ = n_labels
-        thresholds = np.asarray(calibration.thresholds_)
+        thresholds = np.asarray(fitted["thresholds_"], dtype=np.float64)
         if thresholds.shape != (n_labels,) or not ((thresholds >= 0) & (thresholds <= 1)).all():
-            raise SetScoreError(
-                f"{n_labels} thresholds in [0, 1] are needed, got {state['fitted'].get('thresholds_')}."
-            )
+            raise SetScoreError(f"{n_labels} thresholds in [0, 1] are needed, got {fitted['thresholds_']}.")
+        if not fitted.get("temperature_", 1.0) > 0:
+            raise SetScoreError(f"a temperature above 0 is needed, got {fitted['temperature_']}.")
         return calibration
 
     # What subclasses say
@@ -145,7 +156,7 @@ def fingerprint(log_odds: FloatArray, gold: BoolArray) -> str:
     return hashlib.sha256(log_odds.tobytes() + np.packbits(gold).tobytes()).hexdigest()
 
 
-def indicator(y: npt.ArrayLike, shape: tuple[int, ...]) -> BoolArray:
+def indicator(y: npt.ArrayLike | None, shape: tuple[int, ...]) -> BoolArray:
     """Gold labels as a boolean matrix of the same shape as the log-odds, or an error that names both shapes."""
     if y is None:
         raise ValueError("calibration requires y to be passed, but the target y is None.")
@@ -181,4 +192,10 @@ def _plain(value: Any) -> Any:
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
-    return value
+    return "inf" if value == np.inf else value  # JSON has no infinity
+
+
+def _from_plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return np.array(value, dtype=np.float64)
+    return np.inf if value == "inf" else value

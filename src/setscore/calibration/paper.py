@@ -2,8 +2,8 @@
 
 T in {0.5, 0.75, 1, 1.25, 1.5, 2} and thresholds in {0.1, ..., 0.9}, three strategies, the best by micro-F1 on the very
 slice they were fitted on. Ties, which the paper leaves open, go to the first in this order: global, expected
-cardinality, per label; then the temperature nearest to 1; then the highest threshold (so a label without gold documents
-in the slice gets 0.9 under "per_label", which is the kindest reading).
+cardinality, per label; then the temperature nearest to 1, of two as near the lower; then the highest threshold (so a
+label without gold documents in the slice gets 0.9 under "per_label", which is the kindest reading).
 """
 
 from typing import ClassVar
@@ -35,12 +35,12 @@ class PaperCalibration(Calibration):
         if self.strategy not in ("auto", *STRATEGIES):
             raise SetScoreError(unknown_name("strategy", self.strategy, ("auto", *STRATEGIES)))
         wanted = STRATEGIES if self.strategy == "auto" else (self.strategy,)
-        best = -1.0
+        asked, best = np.isfinite(log_odds), -1.0
         for strategy in wanted:
             for temperature in TEMPERATURES:
-                probabilities = np.where(np.isfinite(log_odds), expit(log_odds / temperature), 0.0)
+                probabilities = np.where(asked, expit(log_odds / temperature), 0.0)
                 thresholds = _STRATEGIES[strategy](probabilities, gold)
-                score = float(Counts.of(gold, probabilities >= thresholds).micro().f1())
+                score = float(Counts.of(gold, asked & (probabilities >= thresholds)).micro().f1())
                 if score > best:
                     best, self.strategy_, self.temperature_, self.thresholds_ = score, strategy, temperature, thresholds
         return f"{self.strategy_} thresholds at T = {self.temperature_:g}, micro-F1 {best:.3f} on the slice they fit"

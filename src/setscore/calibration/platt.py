@@ -8,18 +8,20 @@ cross-validated likelihood inside the slice. `centred` takes the label's mean lo
 labels: a label that every document is given then starts where the others do.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
 
 from setscore.calibration.base import Calibration
-from setscore.calibration.folds import log_loss, out_of_fold
+from setscore.calibration.folds import assign, log_loss
 from setscore.calibration.objectives import best_thresholds
 from setscore.records import BoolArray, FloatArray
 
-STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0)
+Solution = tuple[float, FloatArray, FloatArray]  # slope, bias [n_labels], centre [n_labels]
+
+STRENGTHS = (30.0, 10.0, 3.0, 1.0, 0.3)  # the strongest first: with own biases near 0 it is the quickest start
 COMMON_STRENGTH = 1e-3  # keeps slope and common bias finite when the labels are separable
 STEPS = 25
 
@@ -42,42 +44,50 @@ class PlattCalibration(Calibration):
         self.centred = centred
 
     def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
-        asked = np.isfinite(log_odds)
-        losses = {s: log_loss(self.out_of_fold(log_odds, gold, s), gold, asked) for s in STRENGTHS}
+        asked, unseen = np.isfinite(log_odds), self._out_of_fold(log_odds, gold)
+        losses = {strength: log_loss(logits, gold, asked) for strength, logits in unseen.items()}
         self.strength_ = min(losses, key=losses.__getitem__)
-        self.slope_, self.bias_, self.centre_ = self._solve(log_odds, gold, self.strength_)
+        # Out of fold too: in the fit's own eyes its probabilities look better than they are.
+        probabilities = np.where(asked, expit(unseen[self.strength_]), 0.0)
+        self.thresholds_ = best_thresholds(probabilities, gold, asked, self.objective, self.cost)
+        ((self.slope_, self.bias_, self.centre_),) = self._solve(log_odds, gold, (self.strength_,))
         return (
             f"slope {self.slope_:.3g} and a bias per label, strength {self.strength_:g} by cross-validated likelihood"
         )
 
-    def _fit_thresholds(self, log_odds: FloatArray, gold: BoolArray) -> FloatArray:
-        """On out-of-fold probabilities: in the fit's own eyes its probabilities look better than they are."""
-        asked = np.isfinite(log_odds)
-        probabilities = expit(self.out_of_fold(log_odds, gold, self.strength_))
-        return best_thresholds(np.where(asked, probabilities, 0.0), gold, asked, self.objective, self.cost)
+    def _fit_thresholds(self, log_odds: FloatArray, gold: BoolArray) -> FloatArray:  # noqa: ARG002
+        return self.thresholds_  # found together with the strength
 
     def _logits(self, log_odds: FloatArray) -> FloatArray:
         return np.asarray(self.slope_ * (log_odds - self.centre_) + self.bias_)
 
-    def out_of_fold(self, log_odds: FloatArray, gold: BoolArray, strength: float) -> FloatArray:
-        """Logits of documents that the fit has not seen; 0 where nothing was asked."""
+    def _out_of_fold(self, log_odds: FloatArray, gold: BoolArray) -> dict[float, FloatArray]:
+        """For each strength, logits of documents that the fit has not seen; the bias alone where nothing was asked."""
+        fold, logits = assign(len(log_odds)), {strength: np.empty(log_odds.shape) for strength in STRENGTHS}
+        for number in range(fold.max() + 1):
+            inside = fold == number
+            solved = self._solve(log_odds[~inside], gold[~inside], STRENGTHS)
+            for strength, (slope, bias, centre) in zip(STRENGTHS, solved, strict=True):
+                u = np.where(np.isfinite(log_odds[inside]), log_odds[inside], centre)
+                logits[strength][inside] = slope * (u - centre) + bias
+        return logits
 
-        def fit(seen: FloatArray, answers: BoolArray) -> Callable[[FloatArray], FloatArray]:
-            slope, bias, centre = self._solve(seen, answers, strength)
-            return lambda unseen: slope * (np.where(np.isfinite(unseen), unseen, centre) - centre) + bias
-
-        return out_of_fold(fit, log_odds, gold)
-
-    def _solve(self, log_odds: FloatArray, gold: BoolArray, strength: float) -> tuple[float, FloatArray, FloatArray]:
+    def _solve(self, log_odds: FloatArray, gold: BoolArray, strengths: Sequence[float]) -> list[Solution]:
+        """Slope, biases and centres for each strength; every fit starts where the one before it ended."""
         asked = np.isfinite(log_odds)
         u = np.where(asked, log_odds, 0.0)
         count = np.maximum(asked.sum(axis=0), 1)
         centre = u.sum(axis=0) / count if self.centred else np.zeros(u.shape[1])
-        slope, common, own = newton(np.where(asked, u - centre, 0.0), gold, asked, strength)
-        return slope, common + own, centre
+        fit, found = (1.0, 0.0, np.zeros(u.shape[1])), []
+        for strength in strengths:
+            fit = newton(np.where(asked, u - centre, 0.0), gold, asked, strength, fit)
+            found.append((fit[0], fit[1] + fit[2], centre))
+        return found
 
 
-def newton(u: FloatArray, gold: BoolArray, asked: BoolArray, strength: float) -> tuple[float, float, FloatArray]:
+def newton(
+    u: FloatArray, gold: BoolArray, asked: BoolArray, strength: float, start: tuple[float, float, FloatArray]
+) -> tuple[float, float, FloatArray]:
     """Slope a, common bias b and own biases d that minimise
 
         sum log(1 + exp(-y (a u + b + d_i))) + strength / 2 |d|^2 + tiny / 2 ((a - 1)^2 + b^2).
@@ -85,19 +95,19 @@ def newton(u: FloatArray, gold: BoolArray, asked: BoolArray, strength: float) ->
     The Hessian is an arrow (two dense rows, the rest diagonal), so a step costs one pass over the data.
     """
     weight = asked.astype(np.float64)
-    theta, own = np.array([1.0, 0.0]), np.zeros(u.shape[1])
-    start = theta.copy()
+    neutral, theta, own = np.array([1.0, 0.0]), np.array(start[:2]), start[2]
 
     def loss(theta: FloatArray, own: FloatArray) -> float:
         z = theta[0] * u + theta[1] + own
-        fit = (weight * (np.logaddexp(0, z) - gold * z)).sum()
-        return float(fit + strength / 2 * own @ own + COMMON_STRENGTH / 2 * ((theta - start) ** 2).sum())
+        softplus = np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))  # half the time of np.logaddexp(0, z)
+        fit = (weight * (softplus - gold * z)).sum()
+        return float(fit + strength / 2 * own @ own + COMMON_STRENGTH / 2 * ((theta - neutral) ** 2).sum())
 
     current = loss(theta, own)
     for _ in range(STEPS):
         p = expit(theta[0] * u + theta[1] + own)
         residual, curvature = weight * (p - gold), weight * p * (1 - p)
-        pull = np.array([(residual * u).sum(), residual.sum()]) + COMMON_STRENGTH * (theta - start)
+        pull = np.array([(residual * u).sum(), residual.sum()]) + COMMON_STRENGTH * (theta - neutral)
         pull_own = residual.sum(axis=0) + strength * own
         cross = np.stack([(curvature * u).sum(axis=0), curvature.sum(axis=0)])  # [2, n_labels]
         diagonal = cross[1] + strength

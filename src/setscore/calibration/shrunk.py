@@ -5,7 +5,8 @@ Each label's best cut on its own is noise when it has a handful of gold document
     t_i = (n_i own_i + k global) / (n_i + k),    n_i gold documents of label i,
 
 so a label never seen gets the global cut and one seen often its own. k is chosen by cross-validated micro-F1. Cuts are
-exact and lie between log-odds, so any increasing transformation of the scores gives the same decisions.
+exact and lie between log-odds: with the global cut, any increasing transformation of the scores gives the same
+decisions on the slice.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import numpy as np
 
 from setscore.calibration.base import Calibration
 from setscore.calibration.folds import assign
-from setscore.calibration.objectives import best_cut
+from setscore.calibration.objectives import best_cut, halfway
 from setscore.calibration.temperature import best_temperature
 from setscore.metrics import Counts, micro_f1
 from setscore.records import BoolArray, FloatArray
@@ -81,4 +82,4 @@ def _cut(log_odds: FloatArray, gold: BoolArray, positives: int) -> float:
     values, ranks = np.unique(log_odds, return_inverse=True)
     place = int(np.ceil(best_cut((ranks + 1) / len(values), gold, positives) * len(values))) - 1
     below = values[place - 1] if place else values[0] - 1
-    return float((values[place] + below) / 2)
+    return halfway(float(values[place]), float(below))

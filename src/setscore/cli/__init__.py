@@ -7,8 +7,12 @@ import typer
 from rich.markup import escape
 
 from setscore import __version__
+from setscore.cli.calibrate import calibrate
 from setscore.cli.classify import classify
 from setscore.cli.console import errors
+from setscore.cli.datasets import datasets
+from setscore.cli.evaluate import evaluate
+from setscore.cli.headroom import headroom
 from setscore.cli.models import models
 from setscore.errors import SetScoreError
 
@@ -36,6 +40,10 @@ def _root(
 
 
 app.command(no_args_is_help=True)(classify)
+app.command(no_args_is_help=True)(calibrate)
+app.command(no_args_is_help=True)(evaluate)
+app.command(no_args_is_help=True)(headroom)
+app.command()(datasets)
 app.command()(models)
 
 

@@ -10,17 +10,16 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from setscore.classifier import SetScoreClassifier
-from setscore.cli.console import errors
+from setscore.cli.console import errors, progress
 from setscore.cli.output import Answer, check_format, write
 from setscore.datasets import DOCUMENT_FILES, Columns, Row, parse_labels, read_documents, read_stream, text_rows
 from setscore.errors import SetScoreError, TruncationWarning, unknown_name
 from setscore.records import Document
 
 BLOCK_QUESTIONS = 4096  # asked at a time; answers are written and progress is shown after each block
-SAVED = ("labels", "template", "backbone", "attention", "verbalizer", "threshold", "long_documents")
+SAVED = ("labels", "template", "backbone", "attention", "verbalizer", "long_documents")
 
 Labels = Annotated[
     str | None, typer.Option("--labels", "-l", help="Names separated by commas, or a .txt, .csv, .yaml or .json file.")
@@ -68,6 +67,8 @@ def classify(  # noqa: PLR0917  typer takes options as parameters
     if classifier is not None:
         _refuse_settings(context)
         model = SetScoreClassifier.load(classifier)
+        if _given(context, "threshold"):
+            model.calibration_ = model.current_calibration().with_threshold(threshold)
     elif labels is None:
         raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
     else:
@@ -82,10 +83,10 @@ def classify(  # noqa: PLR0917  typer takes options as parameters
         )
     rows, total = _rows(texts, file, input_format, Columns(text_column, id_column, candidates_column))
     tally = Tally()
-    with _progress() as progress:
-        task = progress.add_task("classifying", total=total)
+    with progress() as bar:
+        task = bar.add_task("classifying", total=total)
         answers = _answers(model, rows, tally)
-        write(form, _advance(answers, lambda: progress.advance(task)), tuple(model.classes_))
+        write(form, _advance(answers, lambda: bar.advance(task)), tuple(model.classes_))
     tally.report()
 
 
@@ -104,15 +105,20 @@ class Tally:
         if self.rows == 0:
             raise SetScoreError("there were no documents. Give texts, --file FILE, or pipe lines into standard input.")
         if self.failed:
-            errors.print(f"[bold red]{self.failed} of {self.rows} rows failed[/]; the others were classified.")
+            others = "; the others were classified." if self.failed < self.rows else "."
+            errors.print(f"[bold red]{self.failed} of {self.rows} rows failed[/]{others}")
             raise typer.Exit(1)
 
 
 def _refuse_settings(context: typer.Context) -> None:
-    given = [name for name in SAVED if str(context.get_parameter_source(name)).endswith("COMMANDLINE")]
+    given = [name for name in SAVED if _given(context, name)]
     if given:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise SetScoreError(f"a saved classifier has its own settings; remove {options} or --classifier.")
+
+
+def _given(context: typer.Context, name: str) -> bool:
+    return str(context.get_parameter_source(name)).endswith("COMMANDLINE")
 
 
 def _rows(
@@ -120,6 +126,8 @@ def _rows(
 ) -> tuple[Iterable[Row], int | None]:
     if texts and file:
         raise SetScoreError("give texts or --file, not both.")
+    if texts and len(texts) == 1 and (Path(texts[0]).suffix in DOCUMENT_FILES or texts[0] == "-"):
+        raise SetScoreError(f"{texts[0]!r} looks like a file; write --file {texts[0]}.")
     suffix = None if input_format is None else f".{input_format}"
     if suffix is not None and suffix not in DOCUMENT_FILES:
         raise SetScoreError(unknown_name("input format", suffix[1:], [known[1:] for known in DOCUMENT_FILES]))
@@ -150,8 +158,8 @@ def _answers(model: SetScoreClassifier, rows: Iterable[Row], tally: Tally) -> It
                 tally.failed += 1
                 yield Answer(row.id, error=f"row {row.number} {row.problem}")
             else:
-                labels, probabilities = next(scored)
-                yield Answer(row.id, row.document.text, labels, probabilities)
+                labels, probabilities, truncated = next(scored)
+                yield Answer(row.id, row.document.text, labels, probabilities, truncated=truncated)
 
 
 def _check_candidates(row: Row, names: set[str]) -> Row:
@@ -161,7 +169,7 @@ def _check_candidates(row: Row, names: set[str]) -> Row:
 
 def _classified(
     model: SetScoreClassifier, documents: list[Document], tally: Tally
-) -> Iterator[tuple[tuple[str, ...], dict[str, float]]]:
+) -> Iterator[tuple[tuple[str, ...], dict[str, float], bool]]:
     if not documents:
         return
     names = tuple(model.classes_)
@@ -178,16 +186,10 @@ def _classified(
         asked = np.flatnonzero(scores.scored[row])
         ranked = asked[np.argsort(-probabilities[row, asked], kind="stable")]
         applies = tuple(names[i] for i in ranked if decisions[row, i])
-        yield applies, {names[i]: float(probabilities[row, i]) for i in asked}
+        yield applies, {names[i]: float(probabilities[row, i]) for i in asked}, bool(scores.truncated[row])
 
 
 def _advance(answers: Iterator[Answer], step: Callable[[], None]) -> Iterator[Answer]:
     for answer in answers:
         step()
         yield answer
-
-
-def _progress() -> Progress:
-    """On standard error, gone when done, and silent when nobody watches."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)

@@ -28,6 +28,7 @@ class Answer:
     labels: tuple[str, ...] = ()
     probabilities: dict[str, float] | None = None
     error: str | None = None
+    truncated: bool = False
 
 
 def write(form: str, answers: Iterable[Answer], label_names: tuple[str, ...]) -> None:
@@ -46,7 +47,8 @@ def _record(answer: Answer) -> dict[str, Any]:
     if answer.error is not None:
         return {"id": answer.id, "error": answer.error}
     probabilities = {label: round(p, 6) for label, p in (answer.probabilities or {}).items()}
-    return {"id": answer.id, "labels": list(answer.labels), "probabilities": probabilities}
+    record = {"id": answer.id, "labels": list(answer.labels), "probabilities": probabilities}
+    return record | ({"truncated": True} if answer.truncated else {})
 
 
 def _lines(answers: Iterable[Answer]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Reading labels, documents and datasets."""
 
-from setscore.datasets.dataset import Dataset
+from setscore.datasets.dataset import Dataset, draw_rows
 from setscore.datasets.documents import DOCUMENT_FILES, Columns, Row, read_documents, read_stream, text_rows
 from setscore.datasets.labels import parse_labels, read_labels
 from setscore.datasets.own import load_files
@@ -17,6 +17,7 @@ __all__ = [
     "Source",
     "card",
     "development_slices",
+    "draw_rows",
     "find_source",
     "load_dataset",
     "load_files",

@@ -102,15 +102,11 @@ class Dataset:
 
         The same dataset, `n` and `seed` always give the same documents.
         """
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise SetScoreError(f"a seed is a whole number from 0, got {seed!r}.")
-        rows = np.random.default_rng(seed).choice(len(self), size=self._at_most(n), replace=False)
-        drawn = np.zeros(len(self), dtype=np.bool_)
-        drawn[rows] = True
+        drawn, rest = draw_rows(len(self), self._at_most(n), seed)
         note = f"{{}} of {len(self)} documents, drawn with seed {seed}."
         return (
-            self.take(np.flatnonzero(drawn)).noting(note.format(n)),
-            self.take(np.flatnonzero(~drawn)).noting("The rest after " + note.format(n)),
+            self.take(drawn).noting(note.format(n)),
+            self.take(rest).noting("The rest after " + note.format(n)),
         )
 
     def noting(self, *notes: str) -> "Dataset":
@@ -131,6 +127,15 @@ class Dataset:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= len(self):
             raise SetScoreError(f"{self._title} has {len(self)} documents; {n!r} of them were asked for.")
         return int(n)
+
+
+def draw_rows(documents: int, n: int, seed: int) -> tuple[IntArray, IntArray]:
+    """`n` rows of `documents` drawn without replacement, and the rest; both rising. `Dataset.draw` draws these."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise SetScoreError(f"a seed is a whole number from 0, got {seed!r}.")
+    drawn = np.zeros(documents, dtype=np.bool_)
+    drawn[np.random.default_rng(seed).choice(documents, size=n, replace=False)] = True
+    return np.flatnonzero(drawn), np.flatnonzero(~drawn)
 
 
 @dataclass(frozen=True)

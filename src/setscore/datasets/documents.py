@@ -101,7 +101,11 @@ def _csv_rows(stream: TextIO, columns: Columns) -> Iterator[Row]:
     try:
         header = list(reader.fieldnames or [])
         if columns.text not in header:
-            raise DataFileError(f"the CSV header has no column {columns.text!r}; it has {header}.")
+            hint = " Is it separated by semicolons?" if any(";" in name for name in header) else ""
+            raise DataFileError(
+                f"the CSV header has no column {columns.text!r}; it has {header}. Name the column with the texts"
+                f" (--text-column).{hint}"
+            )
         for number, record in enumerate(reader, start=1):
             if any(record.get(None, ())):  # cells beyond the header: a text cut at its first comma
                 problem = f"has more cells than the header's {len(header)}; put a text that holds commas into quotes"

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ def parse_labels(text: str) -> LabelSet:
     """From the name of a file, or names separated by commas."""
     if Path(text).suffix.lower() in LABEL_FILES or ("," not in text and Path(text).is_file()):
         return read_labels(text)
-    return LabelSet.of([name.strip() for name in text.split(",")])
+    if "," not in text and re.search(r"\.[A-Za-z]{2,5}$", text):
+        raise LabelError(f"{text!r} looks like a file; a label file ends in {', '.join(LABEL_FILES)}.")
+    return LabelSet.of([name.strip() for name in text.split(",")] if text.strip() else [])
 
 
 def read_labels(path: str | Path) -> LabelSet:
@@ -59,6 +62,11 @@ def _from_csv(content: str) -> list[Label]:
         if any(len(row) != 1 for row in rows):
             raise DataFileError(f"a label file with several columns needs a header with 'name'; got {header}.")
         return [Label(row[0].strip()) for row in rows]
+    unknown = [name for name in header if name not in ("", "name", "description")]
+    if unknown:
+        raise DataFileError(
+            f"a label file has the columns name and description; got {', '.join(map(repr, unknown))} too."
+        )
     wide = next((row for row in rows if any(cell.strip() for cell in row[len(header) :])), None)
     if wide:
         raise DataFileError(f"{wide} has more cells than the header {header}. Put a text that holds commas in quotes.")

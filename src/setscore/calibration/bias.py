@@ -1,0 +1,48 @@
+"""Label-bias correction without any gold labels.
+
+Some labels get high log-odds whatever the document says. Their mean over unlabelled documents is taken off,
+
+    u_i(x) - mean_i + mean over labels,
+
+so that every label starts at the same place. Fit it on the documents at hand (batch mean), or on content-free ones such
+as "N/A" (contextual calibration, Zhao et al., 2021). It needs no gold labels and therefore knows nothing of how often a
+label truly applies: where some labels are common and others rare, it can hurt. With gold labels, use "auto".
+"""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from setscore.calibration.base import Calibration
+from setscore.records import FloatArray
+
+
+class BiasCalibration(Calibration):
+    """`share` of the bias that is taken off, 0 to 1. Fitted: `bias_` [n_labels]; the threshold stays 0.5."""
+
+    name: ClassVar[str] = "bias"
+
+    def __init__(self, *, share: float = 1.0, least: int = 0, most: int | None = None) -> None:
+        super().__init__(least=least, most=most)
+        self.share = share
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> Self:  # noqa: ARG002
+        """Fits on log-odds `X` [n_documents, n_labels]; `y` is ignored."""
+        log_odds = self._check(X, reset=True)
+        self._check_options()
+        asked = np.isfinite(log_odds)
+        count = np.maximum(asked.sum(axis=0), 1)
+        means = np.where(asked, log_odds, 0.0).sum(axis=0) / count
+        self.bias_ = self.share * (means - means.mean())
+        self.thresholds_ = np.full(log_odds.shape[1], 0.5)
+        self.choice_ = f"the mean log-odds of each label taken off, spread {means.std():.2g}; no gold labels used"
+        return self
+
+    def _logits(self, log_odds: FloatArray) -> FloatArray:
+        return np.asarray(log_odds - self.bias_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags

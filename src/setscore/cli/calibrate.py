@@ -1,0 +1,75 @@
+"""`setscore calibrate`: a classifier fitted on one's own labelled documents, saved for `setscore classify`."""
+
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from setscore.calibration import CALIBRATIONS
+from setscore.cli import options
+from setscore.cli.console import errors, progress, results
+from setscore.cli.evaluate import watch
+from setscore.errors import FewDocumentsWarning, SetScoreError
+from setscore.experiments import cross_validated, prepare_own
+from setscore.experiments.report import calibrated, score_parts
+
+
+def calibrate(  # noqa: PLR0917  typer takes options as parameters
+    file: options.File = None,
+    labels: options.Labels = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where the classifier is saved.", show_default=False)
+    ] = None,
+    calibration: Annotated[str, typer.Option(help=f"One of {', '.join(CALIBRATIONS)}.")] = "auto",
+    backbone: options.Backbone = "setscore-mini",
+    template: options.Template = "express",
+    attention: options.Attention = "auto",
+    verbalizer: options.Verbalizer = "yes/no",
+    long_documents: options.LongDocuments = "truncate",
+    save: options.Save = None,
+    text_column: options.TextColumn = "text",
+    labels_column: options.LabelsColumn = "labels",
+    id_column: options.IdColumn = "id",
+    separator: options.Separator = ",",
+) -> None:
+    """Fit temperature, biases and thresholds on labelled documents (about 200 will do) and save the classifier.
+
+    The model's weights stay as they are. The F1 that is printed is cross-validated: decisions on documents that the
+    calibration was not fitted on.
+
+    Examples:
+
+        setscore calibrate --file tickets.csv --labels labels.yaml --out classifier.json
+
+        setscore classify --file new.csv --classifier classifier.json --format csv
+    """
+    if file is None or out is None:
+        raise SetScoreError("labelled documents and a place for the classifier are needed: --file FILE --out FILE.")
+    options.check_folder(out)
+    (kind,) = options.parse_calibrations(calibration, several=False)
+    columns = {"text_column": text_column, "labels_column": labels_column, "id_column": id_column}
+    dataset = options.own_documents(file, labels, **columns, separator=separator)
+    classifier = options.make_classifier(backbone, template, attention, verbalizer, long_documents)
+    with progress() as bar:
+        scored = score_parts(prepare_own(dataset), classifier, save=save, tell=watch(bar, dataset.name))["pool"]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", FewDocumentsWarning)
+        model = calibrated(classifier, dataset.labels, scored, kind)
+    model.save(out)
+    for warning in caught:
+        errors.print(escape(str(warning.message)), soft_wrap=True)
+    if cut := int(scored.truncated.sum()):
+        errors.print(
+            f"{cut} of {len(scored)} documents were truncated: only their beginning was read."
+            " Use --long-documents chunk to read them whole."
+        )
+    results.print(f"fitted on {len(scored)} documents, {len(dataset.labels)} labels")
+    results.print(f"chosen: {escape(model.calibration_.choice_)}", soft_wrap=True)
+    if len(scored) > 1:
+        found = cross_validated(scored, kind)
+        results.print(
+            f"cross-validated: micro-F1 {100 * found['micro_f1']:.1f}, macro-F1 {100 * found['macro_f1']:.1f}"
+        )
+    results.print(f"saved: {escape(str(out))}", soft_wrap=True)

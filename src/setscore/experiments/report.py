@@ -1,0 +1,155 @@
+"""One experiment from documents to a report: scored (or read back), evaluated over seeds, beside the yardsticks."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from scipy.special import expit
+
+import setscore.calibration as calibrations
+from setscore.classifier import SetScoreClassifier
+from setscore.errors import MissingExtraError, TruncationWarning
+from setscore.experiments.evaluation import Kind, Row, Summary, Trial, fit, over_trials, summarise
+from setscore.experiments.pictures import reliability_diagram, threshold_curve
+from setscore.experiments.scored import Scored, score_dataset
+from setscore.experiments.slices import Experiment, trials
+from setscore.experiments.yardsticks import Encode, cosine, every_label, label_prior, score_cosine
+from setscore.records import LabelSet
+
+Tell = Callable[[str, int, int, str], None]  # part, documents done, of how many, and what is going on
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was measured on one dataset.
+
+    summaries  calibrations of the model, yardsticks, then oracles
+    trials     the scores that were measured, by seed
+    remarks    what was left out, cut or stands in for something else, as sentences
+    """
+
+    name: str
+    slices: str
+    summaries: tuple[Summary, ...]
+    trials: tuple[Trial, ...]
+    config: Mapping[str, Any]
+    remarks: tuple[str, ...]
+
+
+def score_parts(
+    experiment: Experiment,
+    classifier: SetScoreClassifier | None = None,
+    *,
+    save: Path | None = None,
+    tell: Tell | None = None,
+) -> dict[str, Scored]:
+    """Every part of an experiment scored; with `save`, kept in its folder there."""
+    scored = {}
+    for part, dataset in experiment.parts.items():
+        folder = None if save is None else save / experiment.folder / part
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruncationWarning)  # a remark of the report
+            scored[part] = score_dataset(dataset, classifier, folder, None if tell is None else partial(tell, part))
+    return scored
+
+
+def report(
+    experiment: Experiment,
+    scored: Mapping[str, Scored],
+    seeds: Sequence[int],
+    kinds: Sequence[Kind] = ("auto", "paper"),
+    *,
+    yardsticks: bool = False,
+    save: Path | None = None,
+    encode: Encode | None = None,
+) -> Report:
+    """Measures what `score_parts` scored; `encode` takes the place of the sentence encoder."""
+    drawn = trials(scored, seeds)
+    model = over_trials(drawn, kinds)
+    remarks = _remarks(experiment, scored)
+    beside: list[Summary] = []
+    if yardsticks:
+        rows = {trial.seed: [label_prior(trial.validation, trial.test), every_label(trial.test)] for trial in drawn}
+        try:
+            folder = None if save is None else save / experiment.folder / "cosine"
+            for seed, more in _cosine_rows(experiment, seeds, kinds, folder, encode).items():
+                rows[seed] += more
+            remarks.append("the cosine yardstick reads at most the first 256 tokens of a document.")
+        except MissingExtraError as error:
+            remarks.append(f"the cosine yardstick is left out: {error}")
+        beside = summarise(rows)
+    honest, oracle = ([s for s in model if (s.kind == "oracle") == wanted] for wanted in (False, True))
+    config = next(iter(scored.values())).config
+    parts = tuple(honest + beside + oracle)
+    return Report(experiment.name, experiment.slices, parts, tuple(drawn), config, tuple(remarks))
+
+
+def _remarks(experiment: Experiment, scored: Mapping[str, Scored]) -> list[str]:
+    found = []
+    for part, dataset in experiment.parts.items():
+        notes = list(dataset.notes)
+        if cut := int(scored[part].truncated.sum()):
+            notes.append(f"{cut} of {len(dataset)} documents were truncated: only their beginning was read.")
+        found += [note if len(experiment.parts) == 1 else f"{part}: {note}" for note in notes]
+    return found
+
+
+def _cosine_rows(
+    experiment: Experiment, seeds: Sequence[int], kinds: Sequence[Kind], folder: Path | None, encode: Encode | None
+) -> dict[int, list[Row]]:
+    scored = {
+        part: score_cosine(dataset, encode, None if folder is None else folder / part)
+        for part, dataset in experiment.parts.items()
+    }
+    return {trial.seed: cosine(trial.validation, trial.test, kinds) for trial in trials(scored, seeds)}
+
+
+def calibrated(classifier: SetScoreClassifier, labels: LabelSet, scored: Scored, kind: Kind) -> SetScoreClassifier:
+    """A classifier with these labels, its calibration fitted on scores that are there already; warns if they are few."""
+    model = SetScoreClassifier(**classifier.get_params(deep=False) | {"labels": labels, "calibration": kind})
+    model.labels_ = labels
+    model.calibration_ = calibrations.fit(kind, scored.log_odds, scored.gold)
+    return model
+
+
+def draw(made: Report, folder: str | Path, kind: Kind = "auto") -> list[Path]:
+    """Two pictures of a report's first seed: a reliability diagram and a threshold curve."""
+    trial = made.trials[0]
+    calibration = fit(trial.validation, trial.test, kind)
+    probabilities, gold = calibration.transform(trial.test.log_odds), trial.test.gold
+    title = f"{made.name}, {made.slices} slices, seed {trial.seed}"
+    paths = [Path(folder) / f"{made.name}-{what}.png" for what in ("reliability", "thresholds")]
+    lines = {"raw": expit(trial.test.log_odds), calibration.name: probabilities}
+    reliability_diagram(paths[0], gold, lines, title)
+    threshold_curve(paths[1], gold, probabilities, calibration.thresholds_, f"{title}, {calibration.name}")
+    return paths
+
+
+def as_json(made: Report) -> dict[str, Any]:
+    """A report as JSON values; F1 and all other metrics as fractions."""
+    first = made.trials[0]
+    return {
+        "slices": made.slices,
+        "labels": len(first.test.labels),
+        "documents": {str(trial.seed): [len(trial.validation), len(trial.test)] for trial in made.trials},
+        "config": dict(made.config),
+        "remarks": list(made.remarks),
+        "rows": [_summary(summary) for summary in made.summaries],
+    }
+
+
+def _summary(summary: Summary) -> dict[str, Any]:
+    several = len(summary.rows) > 1
+    metrics = {key: {"mean": value, "sd": summary.sd[key] if several else None} for key, value in summary.mean.items()}
+    seeds = {
+        str(seed): {
+            "choice": row.choice,
+            "metrics": dict(row.metrics),
+            "intervals": {key: asdict(interval) for key, interval in row.intervals.items()},
+        }
+        for seed, row in summary.rows.items()
+    }
+    return {"name": summary.name, "kind": summary.kind, "metrics": metrics, "seeds": seeds}

@@ -1,0 +1,90 @@
+"""Which documents an experiment asks, and how the answers are divided into validation and test documents.
+
+An experiment has parts, each scored and saved on its own:
+
+    pool                    development: for every seed 200 documents are drawn from it, the rest is evaluated
+    validation-<seed>, test the paper: 200 validation documents for every seed, and the first of the test split
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from setscore.datasets import Dataset, find_source, load_dataset, paper_slices
+from setscore.errors import DataFileError, SetScoreError, unknown_name
+from setscore.experiments.evaluation import Trial, draw_trials
+from setscore.experiments.scored import FILE, Scored
+
+PAPER_SETS = ("goemotions", "reuters", "eurlex", "ecthr-b", "jigsaw", "aapd")  # task B is nearest to the paper's ECtHR
+SLICES = ("development", "paper")
+SEED = 13  # draws the documents of a quick look
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The datasets to score by the part they play; `folder` is the name to save them under."""
+
+    name: str
+    slices: str
+    folder: str
+    parts: Mapping[str, Dataset]
+
+
+def prepare(
+    name: str, slices: str, seeds: Sequence[int], *, data_dir: str | Path | None = None, limit: int | None = None
+) -> Experiment:
+    """The parts of an experiment on a named dataset. `limit` is for a quick look: only so many documents."""
+    if slices not in SLICES:
+        raise SetScoreError(unknown_name("slices", slices, SLICES))
+    if slices == "development":
+        return _pool(name, load_dataset(name, find_source(name).validation, data_dir), limit)
+    parts = {}
+    for seed in seeds:
+        validation, test = paper_slices(name, seed, data_dir)
+        parts[f"validation-{seed}"] = validation if limit is None else validation.head(min(limit, len(validation)))
+        parts["test"] = test if limit is None else test.head(min(limit, len(test)))
+    return Experiment(name, slices, f"{name}-{slices}{_suffix(limit)}", parts)
+
+
+def prepare_own(dataset: Dataset, *, limit: int | None = None) -> Experiment:
+    """The same for a user's own labelled documents."""
+    return _pool(dataset.name, dataset, limit)
+
+
+def trials(parts: Mapping[str, Scored], seeds: Sequence[int]) -> list[Trial]:
+    """Validation and test documents for every seed."""
+    if "pool" in parts:
+        return draw_trials(parts["pool"], seeds)
+    absent = [part for part in (*(f"validation-{seed}" for seed in seeds), "test") if part not in parts]
+    if absent:
+        raise SetScoreError(f"there are no scores of {', '.join(absent)}; there are {', '.join(parts) or 'none'}.")
+    return [Trial(seed, parts[f"validation-{seed}"], parts["test"]) for seed in seeds]
+
+
+def load_parts(folder: str | Path) -> dict[str, Scored]:
+    """The saved parts of one experiment; a folder of plain scores is a pool."""
+    folder = Path(folder)
+    if (folder / FILE).is_file():
+        return {"pool": Scored.load(folder)}
+    return {path.parent.name: Scored.load(path.parent) for path in sorted(folder.glob(f"*/{FILE}"))}
+
+
+def saved_experiments(folder: str | Path) -> list[Path]:
+    """The folders of saved experiments: the folder itself, or those in it."""
+    folder = Path(folder)
+    places = [folder, *(sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ())]
+    found = [path for path in places if (path / FILE).is_file() or any(path.glob(f"*/{FILE}"))]
+    if not found:
+        raise DataFileError(f"{folder} holds no scores. Make them with `setscore evaluate NAME --save {folder}`.")
+    return found[:1] if found[0] == folder else found
+
+
+def _pool(name: str, pool: Dataset, limit: int | None) -> Experiment:
+    if limit is not None and limit < len(pool):
+        pool, _ = pool.draw(limit, SEED)
+    return Experiment(name, "development", f"{name}-development{_suffix(limit)}", {"pool": pool})
+
+
+def _suffix(limit: int | None) -> str:
+    """A quick look must not write over the scores of the whole."""
+    return "" if limit is None else f"-{limit}"

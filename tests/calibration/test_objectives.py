@@ -1,0 +1,118 @@
+"""Thresholds: the exact search against brute force, and what happens where there is nothing to search."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from slices import f1, slices
+
+from setscore.calibration.objectives import best_cut, best_thresholds, halfway
+
+PROBABILITIES = st.one_of(st.integers(0, 10).map(lambda i: i / 10), st.floats(0, 1))
+
+
+def sample_f1(gold, predicted):
+    return np.mean([f1(*row) for row in zip(gold, predicted, strict=True)])
+
+
+@st.composite
+def probabilities(draw):
+    """Probabilities, gold, and what was asked; at least one gold label was."""
+    scores, gold = draw(slices(values=PROBABILITIES))
+    asked = np.isfinite(scores)
+    assume(gold[asked].any())
+    return np.where(asked, scores, 0.0), gold, asked
+
+
+@given(probabilities())
+def test_micro_f1_is_that_of_the_best_of_all_cuts(problem):
+    p, gold, asked = problem
+    thresholds = best_thresholds(p, gold, asked, "micro_f1")
+    assert len(set(thresholds)) == 1
+    best = max(f1(gold, asked & (p >= cut)) for cut in np.unique(p[asked]))
+    assert f1(gold, asked & (p >= thresholds)) == pytest.approx(best, abs=1e-12)
+
+
+@given(probabilities())
+def test_of_equally_good_cuts_the_highest_is_taken(problem):
+    p, gold, asked = problem
+    predicted = asked & (p >= best_thresholds(p, gold, asked, "micro_f1"))
+    reached = f1(gold, predicted)
+    for cut in np.unique(p[asked]):
+        decisions = asked & (p >= cut)
+        assert decisions.sum() >= predicted.sum() or f1(gold, decisions) < reached
+
+
+@given(probabilities())
+def test_macro_f1_is_the_best_cut_of_every_label(problem):
+    p, gold, asked = problem
+    thresholds = best_thresholds(p, gold, asked, "macro_f1")
+    common = best_thresholds(p, gold, asked, "micro_f1")
+    for i in range(p.shape[1]):
+        inside = asked[:, i]
+        if not gold[inside, i].any():  # nothing to learn from: the cut of all labels together
+            assert thresholds[i] == common[i]
+            continue
+        best = max(f1(gold[:, i], inside & (p[:, i] >= cut)) for cut in np.unique(p[inside, i]))
+        assert f1(gold[:, i], inside & (p[:, i] >= thresholds[i])) == pytest.approx(best, abs=1e-12)
+
+
+@given(probabilities())
+def test_sample_f1_is_that_of_the_best_of_all_cuts(problem):
+    p, gold, asked = problem
+    thresholds = best_thresholds(p, gold, asked, "sample_f1")
+    assert len(set(thresholds)) == 1
+    best = max(sample_f1(gold, asked & (p >= cut)) for cut in np.unique(p[asked]))
+    assert sample_f1(gold, asked & (p >= thresholds)) == pytest.approx(best, abs=1e-12)
+
+
+@given(st.floats(0.01, 100), st.floats(0.01, 100))
+def test_a_cost_needs_no_data(false_positive, false_negative):
+    nothing = np.zeros((1, 3), dtype=bool)
+    thresholds = best_thresholds(np.zeros((1, 3)), nothing, nothing, "cost", (false_positive, false_negative))
+    np.testing.assert_allclose(thresholds, false_positive / (false_positive + false_negative))
+
+
+def test_the_threshold_of_a_cost_is_the_cheapest_for_probabilities_that_are_true():
+    generator = np.random.default_rng(0)
+    p = generator.random((200_000, 1))
+    gold = generator.random(p.shape) < p
+    (threshold,) = best_thresholds(p, gold, np.ones_like(gold), "cost", (1.0, 4.0))
+    assert threshold == pytest.approx(0.2)
+
+    def cost(cut):
+        return (~gold & (p >= cut)).sum() + 4 * (gold & (p < cut)).sum()
+
+    assert all(cost(threshold) < cost(other) for other in (0.1, 0.15, 0.25, 0.3, 0.5))
+
+
+@pytest.mark.parametrize("objective", ["micro_f1", "macro_f1", "sample_f1"])
+@pytest.mark.parametrize(
+    ("gold", "asked"), [([0, 0], [1, 1]), ([1, 0], [0, 1]), ([1, 1], [0, 0])], ids=["no gold", "not asked", "nothing"]
+)
+def test_without_a_gold_label_that_was_asked_the_f1s_leave_the_threshold_in_the_middle(objective, gold, asked):
+    # For the sample F1 a cut is found wherever something was asked, though every cut is as good.
+    gold, asked = np.array([gold], dtype=bool), np.array([asked], dtype=bool)
+    thresholds = best_thresholds(np.where(asked, 0.9, 0.0), gold, asked, objective)
+    assert ((thresholds > 0) & (thresholds < 0.9)).all()
+    if objective != "sample_f1":
+        np.testing.assert_array_equal(thresholds, 0.5)
+
+
+def test_gold_labels_that_were_not_asked_count_as_missed():
+    # Worked by hand. Cut below the first: F1 = 2 / (1 + positives); cut below the last: 4 / (4 + positives).
+    scores, gold = np.array([0.9, 0.7, 0.5, 0.3]), np.array([True, False, False, True])
+    assert best_cut(scores, gold, positives=2) == pytest.approx(0.8)
+    assert best_cut(scores, gold, positives=6) == pytest.approx(0.15)
+
+
+def test_ties_are_decided_together():
+    assert best_cut(np.array([0.8, 0.8, 0.8, 0.2]), np.array([True, False, False, False]), 1) == pytest.approx(0.5)
+
+
+@given(st.floats(0, 1, exclude_max=True))
+def test_neighbouring_floats_are_still_separated(low):
+    # Halfway between two neighbouring floats rounds to one of them, perhaps the lower: the cut must not move there.
+    high = np.nextafter(low, 1)
+    assert low < halfway(high, low) <= high
+    assert low < best_cut(np.array([low, high]), np.array([False, True]), positives=1) <= high

@@ -1,0 +1,185 @@
+"""`setscore evaluate`, `headroom`, `calibrate` and `datasets` as a user runs them."""
+
+import json
+import re
+
+import pytest
+from commands import setscore
+from made_up import write_goemotions
+
+from setscore import SetScoreClassifier
+from setscore.datasets import DATASETS
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_goemotions(tmp_path_factory.mktemp("data"), 24)
+
+
+@pytest.fixture(scope="module")
+def first(data):
+    """A run with everything that it can write."""
+    options = ["--save", "scores", "--json", "results.json", "--pictures", "pictures", "--calibration", "platt,paper"]
+    return setscore("evaluate", "goemotions", "--data-dir", data, "--seeds", "13,17", *options, folder=data)
+
+
+def test_evaluate_prints_one_table(first):
+    code, out, err = first
+    assert code == 0
+    lines = [line.strip() for line in out.splitlines() if line.strip()]
+    assert lines[0].split() == ["dataset", "decided", "by", "micro-F1", "macro-F1", "ECE", "raw", "ECE"]
+    assert re.fullmatch(r"goemotions +platt( +\d+\.\d ± \d+\.\d){2}( +0\.\d{3}){2}", lines[1])
+    names = ["goemotions  platt", "paper", "label prior", "every label", "oracle global", "oracle per label, micro"]
+    for line, name in zip(lines[1:], [*names, "oracle per label, macro"], strict=False):
+        assert line.startswith(name)
+    assert lines[-1] == "F1 in percent, mean ± standard deviation over seeds 13, 17."
+    assert "goemotions pool: scoring; 24 documents" in err
+
+
+def test_evaluate_writes_json_and_pictures(first, data):
+    content = json.loads((data / "results.json").read_text())
+    assert content["format"] == "setscore.results/1"
+    found = content["datasets"]["goemotions"]
+    assert found["slices"] == "development"
+    assert found["documents"] == {"13": [12, 12], "17": [12, 12]}
+    assert found["config"]["backbone"] == "setscore-mini"
+    assert len(found["config"]["weights"]) == 64
+    rows = {row["name"]: row for row in found["rows"]}
+    best = rows["oracle per label, micro"]["metrics"]["micro_f1"]["mean"]
+    assert all(row["metrics"]["micro_f1"]["mean"] <= best for row in rows.values())
+    assert {row["kind"] for row in rows.values()} == {"model", "yardstick", "oracle"}
+    for name in ("reliability", "thresholds"):
+        assert (data / "pictures" / f"goemotions-{name}.png").read_bytes().startswith(PNG)
+
+
+def test_saved_scores_are_used_again_and_one_seed_has_intervals(first, data):
+    options = ["--data-dir", data, "--save", "scores", "--seeds", "13", "--no-yardsticks", "--calibration", "platt"]
+    code, out, err = setscore("evaluate", "goemotions", *options, folder=data)
+    assert code == 0
+    assert "goemotions pool: re-using the scores in scores/goemotions-development/pool; 24 documents" in err
+    assert re.search(r"platt +\d+\.\d \(\d+\.\d to \d+\.\d\)", out)
+    assert "label prior" not in out
+
+
+def test_headroom_of_saved_scores(first, data):
+    code, out, err = setscore("headroom", "--scores", "scores", "--seeds", "13,17", folder=data)
+    assert (code, err) == (0, "")
+    columns = re.split(r"  +", out.splitlines()[0].strip())
+    assert columns[:4] == ["dataset", "honest global", "honest auto", "oracle global"]
+    assert columns[4:] == ["oracle per label, micro", "oracle per label, macro", "headroom"]
+    cells = out.splitlines()[1].split()
+    assert cells[0] == "goemotions-development"
+    scores = [tuple(map(float, cell.split("/"))) for cell in cells[1:6]]
+    assert max(micro for micro, _ in scores) == scores[3][0]
+    assert max(macro for _, macro in scores) == scores[4][1]
+    assert float(cells[6]) == pytest.approx(scores[3][0] - scores[1][0], abs=0.11)
+
+
+def test_several_names_go_on_when_one_fails(data):
+    options = ["--data-dir", data, "--limit", "8", "--seeds", "13", "--no-yardsticks", "--calibration", "temperature"]
+    code, out, err = setscore("evaluate", "jigsaw", "goemotions", *options, folder=data)
+    assert code == 1
+    assert "jigsaw failed: jigsaw validation: the folder " in err
+    assert "1 of 2 datasets failed; the others were evaluated." in err
+    assert "goemotions  temperature" in out
+    code, out, err = setscore("headroom", "jigsaw", "goemotions", *options[:6], folder=data)
+    assert code == 1
+    assert "goemotions" in out
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own")
+    rows = [(f"A note about {word} number {i}.", word) for i in range(4) for word in ("oil", "sports")]
+    rows += [("Nothing happened.", ""), ("Oil and sports.", "oil|sports")]
+    (folder / "own.csv").write_text("body,tags\n" + "".join(f"{text},{labels}\n" for text, labels in rows))
+    (folder / "labels.yaml").write_text("oil: crude oil\nsports:\n")
+    return folder
+
+
+OWN = ["--file", "own.csv", "--labels", "labels.yaml", "--text-column", "body", "--labels-column", "tags"]
+
+
+def test_evaluate_your_own_file(own):
+    options = ["--separator", "|", "--seeds", "13", "--calibration", "temperature", "--no-yardsticks"]
+    code, out, _ = setscore("evaluate", *OWN, *options, "--json", "r.json", folder=own)
+    assert code == 0
+    assert "own.csv  temperature" in out
+    assert json.loads((own / "r.json").read_text())["datasets"]["own.csv"]["documents"] == {"13": [5, 5]}
+
+
+def test_calibrate_saves_a_classifier_that_classify_reads(own):
+    options = ["--separator", "|", "--calibration", "temperature", "--out", "model.json"]
+    code, out, err = setscore("calibrate", *OWN, *options, folder=own)
+    lines = out.splitlines()
+    assert code == 0
+    assert err.splitlines()[0] == "own.csv pool: scoring; 10 documents"
+    assert err.splitlines()[1].startswith("fitted on 10 documents; with fewer than 50 decisions can get worse")
+    assert lines[0] == "fitted on 10 documents, 2 labels"
+    assert re.fullmatch(r"chosen: temperature [\d.]+ by likelihood", lines[1])
+    assert re.fullmatch(r"cross-validated: micro-F1 \d+\.\d, macro-F1 \d+\.\d", lines[2])
+    assert lines[3] == "saved: model.json"
+    model = SetScoreClassifier.load(own / "model.json")
+    assert model.calibration_.choice_ == lines[1].removeprefix("chosen: ")
+    assert [label.description for label in model.labels_.labels] == ["crude oil", None]
+    code, out, _ = setscore("classify", "Oil!", "--classifier", "model.json", "--format", "jsonl", folder=own)
+    assert (code, list(json.loads(out)["probabilities"])) == (0, ["oil", "sports"])
+
+
+def test_datasets_as_a_table_and_as_a_card():
+    code, out, _ = setscore("datasets")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[1:]] == list(DATASETS)
+    assert "goemotions      28   43,410       5,426   5,427        1,500  CC BY 4.0" in out
+    code, out, _ = setscore("datasets", "reuters")
+    assert (code, out.splitlines()[0]) == (0, "## Reuters-21578 (`reuters`)")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evaluate", "--limit", "9"], "error: no dataset was given. Give names (see `setscore datasets`), all, or"),
+        (["evaluate", "goemotion"], "error: unknown dataset 'goemotion'. Did you mean 'goemotions'? Known: aapd, "),
+        (["evaluate", "aapd", "--calibration", "plat"], "error: unknown calibration 'plat'. Did you mean 'platt'?"),
+        (["evaluate", "aapd", "--seeds", "13,x"], "error: seeds are different whole numbers from 0, separated by comm"),
+        (["evaluate", "aapd", "--seeds", "13,13"], "separated by commas; got '13,13'."),
+        (["evaluate", "aapd", "--slices", "dev"], "error: --slices is development or paper, got 'dev'."),
+        (["evaluate", "aapd", "--data-dir", "no"], "error: aapd validation: the folder no/aapd does not exist"),
+        (["evaluate", "aapd", "--json", "no/r.json"], "no/r.json cannot be written: the folder no does not exist."),
+        (["evaluate", "aapd", "--template", "expres"], "error: unknown template 'expres'. Did you mean 'express'?"),
+        (["evaluate", "aapd", "--file", "x.csv"], "error: --file stands alone: remove the names of datasets, --slices"),
+        (["evaluate", "--file", "x.csv"], "error: --file needs the inventory of labels as well. Add --labels FILE."),
+        (["evaluate", "--file", "x.csv", "--labels", "l.txt"], "error: the file x.csv does not exist."),
+        (["calibrate", "--file", "x.csv"], "error: labelled documents and a place for the classifier are needed: "),
+        (["calibrate", "-f", "x.csv", "-o", "no/m.json"], "no/m.json cannot be written: the folder no does not exist."),
+        (["headroom", "--scores", "none"], "error: none holds no scores. Make them with `setscore evaluate NAME"),
+        (["headroom", "--limit", "9"], "Give names (see `setscore datasets`), all, or --scores DIR."),
+        (["headroom", "aapd", "--scores", "none"], "error: give names of datasets or --scores, not both."),
+        (["datasets", "reuter"], "error: unknown dataset 'reuter'. Did you mean 'reuters'?"),
+    ],
+)
+def test_mistakes_of_a_user(tmp_path, arguments, message):
+    code, out, err = setscore(*arguments, folder=tmp_path)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("command", "example"),
+    [
+        ("evaluate", "setscore evaluate all --data-dir DATA --save scores --json results.json"),
+        ("calibrate", "setscore calibrate --file tickets.csv --labels labels.yaml --out classifier.json"),
+        ("headroom", "setscore headroom --scores scores"),
+        ("datasets", "setscore datasets reuters"),
+    ],
+)
+def test_help_shows_examples(command, example):
+    code, out, _ = setscore(command, "--help")
+    assert code == 0
+    assert example in out
+
+
+def test_help_says_what_all_is():
+    assert "all for goemotions, reuters, eurlex, ecthr-b, jigsaw, aapd." in setscore("evaluate", "--help")[1]

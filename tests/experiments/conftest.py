@@ -1,0 +1,28 @@
+"""A small dataset in an official format, and a backbone that counts what it is asked."""
+
+import pytest
+from fakes import FakeBackbone
+from made_up import write_goemotions
+
+from setscore import SetScoreClassifier
+from setscore.datasets import load_dataset
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_goemotions(tmp_path / "data")
+
+
+@pytest.fixture
+def dataset(data):
+    return load_dataset("goemotions", "validation", data, descriptions=False)
+
+
+@pytest.fixture
+def backbone():
+    return FakeBackbone()
+
+
+@pytest.fixture
+def classifier(backbone):
+    return SetScoreClassifier(backbone=backbone)
