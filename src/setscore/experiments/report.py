@@ -108,7 +108,7 @@ def _cosine_rows(
 
 
 def calibrated(classifier: SetScoreClassifier, labels: LabelSet, scored: Scored, kind: Kind) -> SetScoreClassifier:
-    """A classifier with these labels, its calibration fitted on scores that are there already; warns if they are few."""
+    """A classifier with these labels, its calibration fitted on scores that are there; warns if they are few."""
     model = SetScoreClassifier(**classifier.get_params(deep=False) | {"labels": labels, "calibration": kind})
     model.labels_ = labels
     model.calibration_ = calibrations.fit(kind, scored.log_odds, scored.gold)
