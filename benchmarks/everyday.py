@@ -2,7 +2,7 @@
 
     python benchmarks/everyday.py [--json FILE]
 
-50 everyday documents and 12 labels, written by hand for this (tests/data/everyday.*), classified by the unfitted
+50 everyday documents and 12 labels, written for this (tests/data/everyday.*), classified by the unfitted
 classifier at threshold 0.5. Beside it, two yardsticks that read no text: every label for every document, and the most
 frequent label for every document (chosen with the gold labels, so an oracle).
 """
