@@ -12,10 +12,13 @@ from setscore.errors import DataFileError
 
 
 def write_json(path: str | Path, form: str, content: dict[str, Any]) -> None:
-    """Writes beside the target and renames, so that a full disk or a kill leaves no half file."""
-    path = Path(path)
+    """Writes a JSON file whole or not at all."""
     text = json.dumps({"format": form, **content}, indent=2, ensure_ascii=False, default=_plain)
-    data = f"{text}\n".encode()
+    write_bytes(Path(path), f"{text}\n".encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Writes beside the target and renames, so that a full disk or a kill leaves no half file."""
     # Not tempfile: its files are readable by their owner alone, and a server often runs as somebody else.
     temporary = path.parent / f"{path.name}.{secrets.token_hex(8)}.tmp"
     try:

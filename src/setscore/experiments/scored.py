@@ -6,11 +6,9 @@ names the numbers' file with its SHA-256 and is written last, so whatever it nam
 
 import hashlib
 import io
-import os
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
@@ -25,7 +23,7 @@ from setscore.datasets import Dataset
 from setscore.errors import DataFileError, LabelError, SetScoreError, TruncationWarning
 from setscore.prompts import Template, Verbalizer
 from setscore.records import BoolArray, FloatArray, IntArray, LabelSet
-from setscore.storage import reading_json, write_json
+from setscore.storage import reading_json, write_bytes, write_json
 
 FORMAT = "setscore.scored/1"
 FILE = "scores.json"
@@ -199,15 +197,11 @@ def _write(folder: Path, scored: Scored, done: BoolArray) -> None:
     data = buffer.getvalue()
     digest = hashlib.sha256(data).hexdigest()
     target = folder / f"scores-{digest[:16]}.npz"
-    temporary = target.with_suffix(".tmp")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-        os.replace(temporary, target)
     except OSError as error:
-        with suppress(OSError):  # it may never have come to be
-            temporary.unlink()
         raise DataFileError(f"scores cannot be written into {folder}: {error.strerror}.") from error
+    write_bytes(target, data)
     content = {key: getattr(scored, key) for key in ("name", "split", "notes", "config", "labels", "ids")}
     content |= {"documents_done": int(done.sum()), "arrays": target.name, "sha256": digest}
     write_json(folder / FILE, FORMAT, content)
