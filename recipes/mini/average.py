@@ -1,0 +1,42 @@
+"""The mean of several runs' weights.
+
+    python recipes/mini/average.py run1/weights.safetensors run2/weights.safetensors --out weights.safetensors
+
+Runs must start from the same weights; then their mean is often better than each of them.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("weights", type=Path, nargs="+")
+    parser.add_argument("--share", type=float, nargs="+", help="one number per file; equal shares without it")
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    shares = arguments.share or [1.0] * len(arguments.weights)
+    save_file(average([load_file(path) for path in arguments.weights], shares), arguments.out)
+
+
+def average(runs: list[dict[str, np.ndarray]], shares: list[float]) -> dict[str, np.ndarray]:
+    """Weighted by `shares`, in double precision, returned in half."""
+    if len(shares) != len(runs):
+        raise ValueError(f"{len(runs)} files need {len(runs)} shares; got {len(shares)}.")
+    for run in runs[1:]:
+        if {name: value.shape for name, value in run.items()} != {name: value.shape for name, value in runs[0].items()}:
+            raise ValueError("the files hold different tensors: only runs of one model can be averaged.")
+    total = sum(shares)
+    return {
+        name: sum(share / total * run[name].astype(np.float64) for share, run in zip(shares, runs, strict=True)).astype(
+            np.float16
+        )
+        for name in runs[0]
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+"""General data to training rows: converters, the overlap check, tokens.
+
+    python recipes/mini/prepare.py --data DATA --evaluation EVAL --tokenizer tokenizer.json --out prepared.npz
+
+DATA holds the files named in SOURCES (.jsonl.xz, .txt.xz). EVAL is a folder of evaluation datasets; every training
+document that shares two 8-grams with one of them is removed, and the summary says how many. Without it only the labels'
+wordings are checked, and the summary says so.
+"""
+
+import argparse
+import json
+import lzma
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from overlap import evaluation_ngrams, forbidden_wordings, normal, overlaps
+from sources import answers, labelled, natural, running, titles
+from sources.phrases import common_phrases, count_phrases
+from sources.rows import FAMILIES, Label, Row
+from store import Ragged, Store, Texts, tokenize
+from tokenizers import Tokenizer
+
+HERE = Path(__file__).parent
+Read = Callable[[Path, Mapping[str, Any]], Iterator[Row | None]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--evaluation", type=Path)
+    parser.add_argument("--tokenizer", type=Path, required=True)
+    parser.add_argument("--config", type=Path, default=HERE / "config.yaml")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--summary", type=Path, help="what was read, kept and removed, as JSON")
+    arguments = parser.parse_args()
+    config = yaml.safe_load(arguments.config.read_text())
+    kept, counts = select(read_all(arguments.data, config["prepare"]), config["prepare"])
+    clean, removed = without_evaluation(kept, evaluation_texts(arguments.evaluation))
+    store = assemble(clean, Tokenizer.from_file(str(arguments.tokenizer)), config)
+    store.save(arguments.out)
+    summary = {
+        **counts,
+        "evaluation_documents_checked": arguments.evaluation is not None,
+        "removed": removed,
+        "rows": len(store.row_document),
+        "documents": len(store.documents),
+        "document_tokens": len(store.documents.values),
+        "labels": len(store.labels),
+        "phrases": len(store.pool),
+    }
+    print(json.dumps({name: value for name, value in summary.items() if name != "by_source"}, indent=2))
+    if arguments.summary:
+        arguments.summary.write_text(json.dumps(summary, indent=2) + "\n")
+
+
+def json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    with lzma.open(path, "rt", encoding="utf-8") as stream:
+        yield from map(json.loads, stream)
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    with lzma.open(path, "rt", encoding="utf-8") as stream:
+        yield from stream
+
+
+def read_natural(data: Path, config: Mapping[str, Any]) -> Iterator[Row | None]:
+    """Closed tasks as described in tasks/, titles as labels, open tasks as answers."""
+    tasks = natural.load_tasks(HERE / "tasks")
+    kinds = {task["task"]: task["kind"] for task in json_lines(data / "natural_instructions_tasks.jsonl.xz")}
+    for record in json_lines(data / "natural_instructions.jsonl.xz"):
+        kind = kinds[record["task"]]
+        if kind == "title":
+            yield titles.convert(record)
+        elif kind == "open":
+            yield answers.convert_open(record)
+        elif record["task"] in tasks:
+            yield natural.convert(record, tasks[record["task"]])
+
+
+def read_t0(data: Path, config: Mapping[str, Any]) -> Iterator[Row | None]:
+    return map(answers.convert_t0, json_lines(data / "t0_sample.jsonl.xz"))
+
+
+def read_labelled(data: Path, config: Mapping[str, Any]) -> Iterator[Row | None]:
+    labels = labelled.load_labels(HERE / "labelled.yaml")
+    for record in json_lines(data / "newsgroups20.jsonl.xz"):
+        yield labelled.convert_newsgroup(record, labels["newsgroups"])
+    for record in json_lines(data / "emotion.jsonl.xz"):
+        yield labelled.convert_emotion(record, labels["emotion"])
+    for record in json_lines(data / "imdb_sample.jsonl.xz"):
+        yield labelled.convert_review(record, labels["reviews"])
+
+
+def read_running(data: Path, config: Mapping[str, Any]) -> Iterator[Row | None]:
+    yield from titles.headings(text_lines(data / "wikitext2_train.txt.xz"), source="wikitext")
+    yield from islice(running.passages(text_lines(data / "books.txt.xz"), source="books"), config["books_passages"])
+
+
+SOURCES: Mapping[str, Read] = {
+    "natural_instructions": read_natural,
+    "t0": read_t0,
+    "labelled": read_labelled,
+    "running": read_running,
+}
+
+
+def read_all(data: Path, config: Mapping[str, Any]) -> Iterator[Row | None]:
+    for read in SOURCES.values():
+        yield from read(data, config)
+
+
+def select(rows: Iterator[Row | None], config: Mapping[str, Any]) -> tuple[list[Row], dict[str, Any]]:
+    """Each (source, document) once, and of every source at most as many rows as its family allows, drawn with the seed.
+
+    Sources without labels (running text, answers) and the plain labelled sets are taken whole.
+    """
+    by_source: dict[str, list[Row]] = defaultdict(list)
+    unread, seen = 0, set()
+    for row in rows:
+        if row is None:
+            unread += 1
+        elif row.document and (key := hash((row.source, row.document, row.asks))) not in seen:
+            seen.add(key)
+            by_source[row.source].append(row)
+    generator, kept = random.Random(config["seed"]), []
+    for source in sorted(by_source):
+        found = by_source[source]
+        whole = not (found[0].no or found[0].asks) or not source.startswith("task")
+        limit = len(found) if whole else config["rows_per_source"][found[0].family]
+        kept += generator.sample(found, min(limit, len(found)))
+    counts = {"unread": unread, "by_source": {source: len(found) for source, found in sorted(by_source.items())}}
+    return kept, counts
+
+
+def evaluation_texts(folder: Path | None) -> Iterator[str]:
+    """The documents of every dataset that lies in the folder, all splits."""
+    from setscore.datasets import DATASETS, load_dataset  # noqa: PLC0415  (only this check needs the package)
+    from setscore.errors import DataFileError  # noqa: PLC0415
+
+    for name, source in DATASETS.items() if folder is not None else ():
+        for split in source.sizes:
+            try:
+                yield from load_dataset(name, split, folder).texts
+            except DataFileError as error:
+                print(f"overlap check: {error}")
+
+
+def without_evaluation(rows: list[Row], evaluation: Iterator[str]) -> tuple[list[Row], dict[str, Any]]:
+    """Rows without a copied document, and without a label worded as one of the evaluation sets."""
+    ngrams, forbidden = evaluation_ngrams(evaluation), forbidden_wordings()
+    copied: Counter[str] = Counter()
+    worded: Counter[str] = Counter()
+
+    def allowed(labels: tuple[Label, ...]) -> tuple[Label, ...]:
+        for word in (word for label in labels for word in label if normal(word) in forbidden):
+            worded[normal(word)] += 1
+        return tuple(left for label in labels if (left := tuple(w for w in label if normal(w) not in forbidden)))
+
+    clean = []
+    for row in rows:
+        if overlaps(row.document, ngrams):
+            copied[row.source] += 1
+            continue
+        kept = Row(
+            row.source, row.document, row.family, allowed(row.yes), allowed(row.no), row.asks, row.questions, row.answer
+        )
+        clean.append(kept)
+    return clean, {"documents": dict(copied), "wordings": dict(worded.most_common())}
+
+
+def assemble(rows: list[Row], tokenizer: Tokenizer, config: Mapping[str, Any]) -> Store:
+    """The arrays of the rows, their labels and the phrase pool."""
+    settings = config["prepare"]
+    texts, labels = Texts(), dict[Label, int]()
+    documents = {document: n for n, document in enumerate(dict.fromkeys(row.document for row in rows))}
+    sources = {source: n for n, source in enumerate(dict.fromkeys(row.source for row in rows))}
+
+    def ask(question: str) -> int:
+        return texts.number(f"Question: {question} Answer:")
+
+    def label_numbers(found: tuple[Label, ...]) -> list[int]:
+        return [labels.setdefault(label, len(labels)) for label in found]
+
+    lists = {
+        "row_yes": [label_numbers(row.yes) for row in rows],
+        "row_no": [label_numbers(row.no) for row in rows],
+        "row_asks": [[n for question, answer in row.asks for n in (ask(question), int(answer))] for row in rows],
+        "row_questions": [[ask(question) for question in row.questions] for row in rows],
+        "family_questions": [
+            [ask(question) for question in config["questions"]["any"] + config["questions"][family]]
+            for family in FAMILIES
+        ],
+        "labels": [[texts.number(word) for word in label] for label in labels],
+    }
+    answer = [-1 if row.answer is None else texts.number(row.answer) for row in rows]
+    forbidden = forbidden_wordings()
+    general = common_phrases(count_phrases(documents), **settings["phrases"])
+    named = {word for label in labels for word in label if len(word.split()) <= 14}
+    pool = [texts.number(phrase) for phrase in sorted({*general, *named}) if normal(phrase) not in forbidden]
+    return Store(
+        documents=cut(tokenize(tokenizer, list(documents)), settings),
+        texts=texts.tokens(tokenizer, settings["text_tokens"]),
+        row_document=np.array([documents[row.document] for row in rows], dtype=np.int32),
+        row_source=np.array([sources[row.source] for row in rows], dtype=np.int32),
+        row_family=np.array([FAMILIES.index(row.family) for row in rows], dtype=np.int8),
+        row_answer=np.array(answer, dtype=np.int32),
+        pool=np.array(pool, dtype=np.int32),
+        sources=tuple(sources),
+        **{name: Ragged.of(values) for name, values in lists.items()},
+    )
+
+
+def cut(documents: list[list[int]], settings: Mapping[str, Any]) -> Ragged:
+    """Documents to `document_tokens`, every seventh to `long_tokens`."""
+    short, long = settings["document_tokens"], settings["long_tokens"]
+    return Ragged.of([tokens[: long if n % 7 == 0 else short] for n, tokens in enumerate(documents)], np.uint16)
+
+
+if __name__ == "__main__":
+    main()

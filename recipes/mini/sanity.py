@@ -1,0 +1,110 @@
+"""Is it a masked-diffusion language model? Loss at three mask ratios on held-out text, and slot bias of label lists.
+
+    python recipes/mini/sanity.py --weights weights.safetensors --tokenizer tokenizer.json --data DATA --out sanity.json
+
+Held-out text: passages of books.txt behind those that training takes (config.yaml, `books_passages`). Beside the loss
+stands the entropy of the text's own unigram distribution, which is what a model that reads no context can reach at
+best. Slot bias: lists of ten labels in random order under general documents, all answers masked; the mean log-odds of
+each slot, as the paper's Figure 2 shows it.
+"""
+
+import argparse
+import json
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+import yaml
+from batches import Vocabulary
+from model import Mini, build
+from prepare import HERE, read_labelled, text_lines
+from safetensors.torch import load_file
+from sources import running
+from store import tokenize
+from tokenizers import Tokenizer
+
+RATIOS = (0.15, 0.5, 0.85)
+LABELS_PER_LIST = 10
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("weights", "tokenizer", "data", "out"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--passages", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=13)
+    arguments = parser.parse_args()
+    model = build(load_file(arguments.weights)).eval()
+    tokenizer = Tokenizer.from_file(str(arguments.tokenizer))
+    used = yaml.safe_load((HERE / "config.yaml").read_text())["prepare"]["books_passages"]
+    found = running.passages(text_lines(arguments.data / "books.txt.xz"), source="books")
+    texts = [row.document for row in islice(found, used, used + arguments.passages)]
+    tokens = [x[:254] for x in tokenize(tokenizer, texts)]
+    generator, words = np.random.default_rng(arguments.seed), Vocabulary.of(tokenizer)
+    result = {
+        "passages": len(texts),
+        "unigram_entropy": unigram_entropy(tokens),
+        "masked_loss": {str(t): masked_loss(model, words, tokens, t, generator) for t in RATIOS},
+        "slot_log_odds": slot_bias(model, words, tokenizer, arguments.data, generator, documents=arguments.passages),
+    }
+    arguments.out.write_text(json.dumps(result, indent=2) + "\n")
+    print(json.dumps(result, indent=2))
+
+
+def unigram_entropy(tokens: list[list[int]]) -> float:
+    """Nats per token."""
+    counts = np.bincount(np.concatenate([np.array(x) for x in tokens]))
+    shares = counts[counts > 0] / counts.sum()
+    return float(-(shares * np.log(shares)).sum())
+
+
+@torch.no_grad()
+def masked_loss(
+    model: Mini, words: Vocabulary, tokens: list[list[int]], ratio: float, generator: np.random.Generator
+) -> float:
+    """Mean cross-entropy of the masked tokens in nats; every token is masked with probability `ratio`."""
+    total, count = 0.0, 0
+    for passage in tokens:
+        ids = torch.tensor([[words.begin, *passage, words.end]])
+        hidden_tokens = torch.from_numpy(generator.random(ids.shape) < ratio)
+        hidden_tokens[:, [0, -1]] = False
+        if not hidden_tokens.any():
+            continue
+        ones = torch.ones_like(ids)
+        states = model(ids.masked_fill(hidden_tokens, words.mask), torch.arange(ids.shape[1])[None], ones, ones)
+        loss = F.cross_entropy(model.logits(states[hidden_tokens]), ids[hidden_tokens], reduction="sum")
+        total, count = total + float(loss), count + int(hidden_tokens.sum())
+    return total / count
+
+
+@torch.no_grad()
+def slot_bias(
+    model: Mini, words: Vocabulary, tokenizer: Tokenizer, data: Path, generator: np.random.Generator, *, documents: int
+) -> list[float]:
+    """Mean log-odds of each slot over documents and random label orders: all equal where there is no slot bias."""
+    rows = [row for row in islice(read_labelled(data, {}), documents) if row is not None]
+    sums = np.zeros(LABELS_PER_LIST)
+    for row in rows:
+        labels = [label[0] for label in (*row.yes[:1], *row.no)]
+        chosen = tokenize(tokenizer, [labels[n] for n in generator.permutation(len(labels))[:LABELS_PER_LIST]])
+        (document,) = tokenize(tokenizer, [row.document])
+        ids = [words.begin, *words.list_prefix, *document[:200], words.end, *words.labels]
+        for label in chosen:
+            ids += [*words.dash, *label]
+        ids += words.answers
+        slots = []
+        for number in range(len(chosen)):
+            ids += words.separator if number else []
+            slots.append(len(ids))
+            ids.append(words.mask)
+        given = torch.tensor([[*ids, words.end][: model.shape.positions]])
+        ones = torch.ones_like(given)
+        logits = model.logits(model(given, torch.arange(given.shape[1])[None], ones, ones)[0, slots])
+        sums[: len(slots)] += (logits[:, words.yes] - logits[:, words.no]).numpy()
+    return [round(float(value), 3) for value in sums / len(rows)]
+
+
+if __name__ == "__main__":
+    main()

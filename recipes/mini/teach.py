@@ -1,0 +1,96 @@
+"""What the untouched sentence encoder says: embeddings of documents and phrases, and phrases for every document.
+
+    python recipes/mini/teach.py --store prepared.npz --base base.safetensors --out taught/
+
+Phrases are drawn for a block of documents at a time; of the drawn ones each document keeps some of its nearest, spread
+over the ranks, and a few at random. Writes embeddings.npy, phrases.npy, cosines.npy.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from model import Mini, build, pooled
+from safetensors.torch import load_file
+from store import Ragged, Store
+from torch import Tensor
+
+NEAR, RANDOM, DRAWN, BLOCK = 24, 8, 4096, 8192
+BEGIN, END = 101, 102  # [CLS], [SEP] of the encoder's vocabulary
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", type=Path, required=True)
+    parser.add_argument("--base", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--seed", type=int, default=13)
+    arguments = parser.parse_args()
+    started, store = time.monotonic(), Store.load(arguments.store)
+    model = build(load_file(arguments.base)).to(arguments.device).eval()
+    phrases = Ragged.of([store.texts[int(n)] for n in store.pool], np.uint16)
+    embeddings = torch.cat([embed(model, store.documents), embed(model, phrases)])
+    numbers, cosines = candidates(embeddings, len(store.documents), arguments.seed)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    np.save(arguments.out / "embeddings.npy", embeddings.cpu().numpy())
+    np.save(arguments.out / "phrases.npy", numbers)
+    np.save(arguments.out / "cosines.npy", cosines)
+    print(f"{len(store.documents)} documents, {len(phrases)} phrases in {time.monotonic() - started:.0f} s")
+    print("cosine quantiles of the kept phrases:", np.quantile(cosines[::17].astype(np.float32), [0.1, 0.5, 0.9]).round(3))
+
+
+@torch.no_grad()
+def embed(model: Mini, texts: Ragged, tokens_per_batch: int | None = None) -> Tensor:
+    """[n, H] in half precision; the encoder reads at most 256 tokens, as it was trained."""
+    device = model.b.device
+    tokens_per_batch = tokens_per_batch or (262_144 if device.type == "cuda" else 4096)
+    lengths = np.minimum(np.diff(texts.offsets), 254) + 2
+    order = np.argsort(lengths, kind="stable")
+    out = torch.zeros(len(texts), model.shape.width, dtype=torch.float16, device=device)
+    start = 0
+    while start < len(order):
+        stop = start + 1
+        while stop < len(order) and int(lengths[order[stop]]) * (stop + 1 - start) <= tokens_per_batch:
+            stop += 1
+        chosen, width = order[start:stop], int(lengths[order[stop - 1]])
+        tokens = np.zeros((len(chosen), width), dtype=np.int64)
+        for row, number in enumerate(chosen):
+            tokens[row, : lengths[number]] = [BEGIN, *texts[int(number)][:254].tolist(), END]
+        ids = torch.from_numpy(tokens).to(device)
+        parts = (ids > 0).long()
+        positions = torch.arange(width, device=device).expand(len(chosen), -1)
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
+            hidden = model(ids, positions, parts, parts)
+        rows = torch.arange(len(chosen), device=device)
+        found = pooled(hidden.float(), parts, parts, rows, torch.ones_like(rows))
+        out[torch.from_numpy(chosen).to(device)] = found.half()
+        start = stop
+    return out
+
+
+@torch.no_grad()
+def candidates(embeddings: Tensor, documents: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pool numbers and cosines [documents, NEAR + RANDOM], nearest first."""
+    generator = torch.Generator().manual_seed(seed)
+    pool = embeddings[documents:]
+    drawn_count = min(DRAWN, len(pool))
+    near, random = min(NEAR, drawn_count), min(RANDOM, drawn_count)
+    numbers, cosines = [], []
+    for start in range(0, documents, BLOCK):
+        drawn = torch.randperm(len(pool), generator=generator)[:drawn_count]
+        scores = embeddings[start : min(start + BLOCK, documents)] @ pool[drawn.to(pool.device)].T
+        best = scores.topk(min(256, drawn_count), dim=1).indices
+        # ranks 0 .. 255, the first ones more often: labels that users write are rarely the nearest phrase of all
+        ranks = (torch.rand(near, generator=generator) ** 2 * best.shape[1]).long()
+        other = torch.randint(drawn_count, (random,), generator=generator).to(best.device)
+        chosen = torch.cat([best[:, ranks.to(best.device)], other.expand(len(best), -1)], dim=1)
+        numbers.append(drawn.to(chosen.device)[chosen].int().cpu().numpy())
+        cosines.append(scores.gather(1, chosen).half().cpu().numpy())
+    return np.concatenate(numbers), np.concatenate(cosines)
+
+
+if __name__ == "__main__":
+    main()
