@@ -11,6 +11,8 @@ A page is run from top to bottom in a folder of its own that holds a copy of exa
 
 import ast
 import contextlib
+import importlib
+import inspect
 import io
 import os
 import re
@@ -23,6 +25,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -181,6 +184,38 @@ def test_documentation_builds_without_warnings(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "html" / "index.html").exists()
+
+
+LISTED = re.compile(r"^\| `(\w+)(?:\(([^)]*)\))?` \|", re.MULTILINE)
+
+
+def listed(module: str) -> dict[str, str | None]:
+    """Names in the table of docs/api.md whose head is `module`, and the parameters shown."""
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    _, head, rest = page.partition(f"\n| `{module}` |")
+    assert head, f"docs/api.md has no table of {module}"
+    return {match[1]: match[2] for match in LISTED.finditer(rest.partition("\n\n")[0])}
+
+
+def public(module: ModuleType) -> set[str]:
+    """`__all__`, or the functions and classes that a module defines under a plain name."""
+    own = {name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__}
+    return set(getattr(module, "__all__", {name for name in own if not name.startswith("_")}))
+
+
+@pytest.mark.parametrize("name", ["metrics", "datasets", "experiments", "experiments.report", "experiments.yardsticks",
+                                  "experiments.pictures", "calibration"])  # fmt: skip
+def test_every_public_name_is_listed(name: str) -> None:
+    module = importlib.import_module(f"setscore.{name}")
+    rows = listed(module.__name__)
+    directives = set(re.findall(rf":: {re.escape(module.__name__)}\.(\w+)", (ROOT / "docs" / "api.md").read_text()))
+    assert public(module) - rows.keys() - directives == set()
+    for shown, parameters in rows.items():
+        value = getattr(module, shown)
+        assert (parameters is not None) == inspect.isroutine(inspect.unwrap(value)), shown
+        if parameters:
+            wanted = parameters.split(", ")
+            assert list(inspect.signature(value).parameters)[: len(wanted)] == wanted
 
 
 def test_readme_gives_the_test_command_of_ci() -> None:

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from slices import NOT_ASKED, slices
 
-from setscore.calibration import CALIBRATIONS, TemperatureCalibration, fit, restore
+from setscore.calibration import CALIBRATIONS, Calibration, TemperatureCalibration, fit, restore
 from setscore.errors import FewDocumentsWarning, SetScoreError
 
 # MAPIE, an extra, stands behind "conformal", which needs more documents than these tests give.
@@ -19,6 +19,12 @@ FITTED_ON_FEW = sorted(CALIBRATIONS.keys() - {"conformal"})
 GOLD_NEEDED = sorted(set(FITTED_ON_FEW) - {"bias"})
 LOG_ODDS = np.array([[2.0, -1.0, 0.5], [-2.0, 3.0, 0.1], [1.0, -0.5, -3.0], [0.0, 1.5, -1.0]])
 GOLD = np.array([[1, 0, 1], [0, 1, 0], [1, 0, 0], [0, 1, 0]])
+
+
+def test_the_base_alone_is_no_calibration():
+    with pytest.raises(TypeError, match="_fit_logits"):
+        Calibration()
+    assert all(not kind.__abstractmethods__ for kind in CALIBRATIONS.values())
 
 
 @given(slices(), st.integers(0, 4), st.one_of(st.none(), st.integers(1, 4)), st.floats(0, 1))

@@ -178,6 +178,24 @@ def test_a_bad_row_fails_alone(tmp_path):
     assert records[4]["error"] == "row 5 asks an unknown label 'sport'. Did you mean 'sports'? Known: oil, sports."
 
 
+def test_repeated_ids_are_told_and_all_rows_are_kept(tmp_path):
+    (tmp_path / "rows.csv").write_text("id,text\na,Oil.\n3,Rain.\n,Snow.\na,Music.\n")
+    code, out, err = classify("-f", "rows.csv", "-l", "oil", "--format", "jsonl", folder=tmp_path)
+    assert (code, [json.loads(line)["id"] for line in out.splitlines()]) == (0, ["a", "3", "3", "a"])
+    assert err == "2 of 4 rows repeat an id, the first is '3' in rows 2 and 3; all rows are kept.\n"
+
+
+def test_an_id_column_that_is_named_must_be_there(folder):
+    code, out, err = classify("-f", "documents.csv", "-l", "oil", "--id-column", "key", folder=folder)
+    assert (code, out) == (2, "")
+    message = "the CSV header has no column 'key'; it has ['id', 'text']. Name the column with the ids (--id-column)."
+    assert err == f"error: {message}\n"
+    code, out, _ = classify(
+        "-f", "documents.jsonl", "-l", "oil", "--id-column", "key", "--format", "jsonl", folder=folder
+    )
+    assert (code, json.loads(out.splitlines()[0])["error"]) == (1, "row 1 has no field 'key'; it has id, text")
+
+
 def test_bytes_that_are_no_text_fail_their_row_only():
     # Most desktops decode standard input strictly; that must not end the run.
     code, out, err = classify(

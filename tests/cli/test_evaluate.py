@@ -10,6 +10,7 @@ from made_up import write_goemotions
 from setscore import SetScoreClassifier
 from setscore.datasets import DATASETS
 
+FEW = "fitted on {} documents; with fewer than 50 decisions can get worse, use about 200."
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -36,6 +37,8 @@ def test_evaluate_prints_one_table(first):
         assert line.startswith(name)
     assert lines[-1] == "F1 in percent, mean ± standard deviation over seeds 13, 17."
     assert "goemotions pool: scoring; 24 documents" in err
+    assert err.count("documents; with fewer than 50") == 1  # for two seeds and two calibrations
+    assert f"goemotions: {FEW.format(12)}\n" in err
 
 
 def test_evaluate_writes_json_and_pictures(first, data):
@@ -65,7 +68,7 @@ def test_saved_scores_are_used_again_and_one_seed_has_intervals(first, data):
 
 def test_headroom_of_saved_scores(first, data):
     code, out, err = setscore("headroom", "--scores", "scores", "--seeds", "13,17", folder=data)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, f"goemotions-development: {FEW.format(12)}\n")
     columns = re.split(r"  +", out.splitlines()[0].strip())
     assert columns[:4] == ["dataset", "honest global", "honest auto", "oracle global"]
     assert columns[4:] == ["oracle per label, micro", "oracle per label, macro", "headroom"]
@@ -94,7 +97,9 @@ def own(tmp_path_factory):
     folder = tmp_path_factory.mktemp("own")
     rows = [(f"A note about {word} number {i}.", word) for i in range(4) for word in ("oil", "sports")]
     rows += [("Nothing happened.", ""), ("Oil and sports.", "oil|sports")]
-    (folder / "own.csv").write_text("body,tags\n" + "".join(f"{text},{labels}\n" for text, labels in rows))
+    regions = ["north", "[south]"] * 5  # what looks like markup is shown as it is
+    lines = [f"{text},{labels},{region}\n" for (text, labels), region in zip(rows, regions, strict=True)]
+    (folder / "own.csv").write_text("body,tags,region\n" + "".join(lines))
     (folder / "labels.yaml").write_text("oil: crude oil\nsports:\n")
     return folder
 
@@ -108,6 +113,54 @@ def test_evaluate_your_own_file(own):
     assert code == 0
     assert "own.csv  temperature" in out
     assert json.loads((own / "r.json").read_text())["datasets"]["own.csv"]["documents"] == {"13": [5, 5]}
+
+
+@pytest.fixture(scope="module")
+def grouped(own):
+    """Two runs that measure by group: the first asks the model, the second takes its scores."""
+    options = ["--separator", "|", "--calibration", "temperature,paper", "--save", "scores", "--json", "g.json"]
+    plain = setscore("evaluate", *OWN, *options, "--seeds", "13", folder=own)
+    return plain, setscore("evaluate", *OWN, *options, "--seeds", "13,17", "--group-column", "region", folder=own)
+
+
+def test_groups_have_a_table_of_their_own(grouped):
+    plain, (code, out, err) = grouped
+    assert (plain[0], code) == (0, 0)
+    assert "re-using the scores in scores/own.csv-development/pool; 10 documents" in err
+    table = out[out.index("region ") :].splitlines()
+    assert re.split(r"  +", table[0].strip()) == [
+        *("region", "documents", "decided by"),
+        *("micro-F1", "macro-F1", "macro-F1 present"),
+    ]
+    number = r"( +\d+\.\d ± \d+\.\d){3}"
+    assert re.fullmatch(rf"\[south\] +\d(\.5)? +temperature{number}", table[1].rstrip())
+    assert re.fullmatch(rf" +paper{number}", table[2].rstrip())
+    assert table[3].startswith("north ")
+    assert out.rstrip().endswith("macro-F1 present leaves out labels without a gold document in the group.")
+    assert "region" not in plain[1]
+
+
+def test_groups_are_in_the_json(grouped, own):
+    content = json.loads((own / "g.json").read_text())
+    assert content["group_column"] == "region"
+    for row in content["datasets"]["own.csv"]["rows"]:
+        assert ("groups" in row) == (row["kind"] != "oracle")
+        for seed in row["seeds"].values() if "groups" in row else ():
+            found = seed["groups"]
+            assert set(found) == {"[south]", "north"}
+            assert sum(group["documents"] for group in found.values()) == 5
+            assert {"micro_f1", "macro_f1", "macro_f1_present", "exact_match"} <= set(found["north"])
+
+
+@pytest.mark.parametrize("command", ["evaluate", "calibrate"])
+def test_repeated_ids_are_kept_and_told(own, command):
+    (own / "twice.csv").write_text("id,text,labels\na,Oil rose.,oil\nb,Rain.,\na,A goal.,sports\nc,Crude oil.,oil\n")
+    options = ["--file", "twice.csv", "--labels", "labels.yaml", "--calibration", "temperature"]
+    more = ["--no-yardsticks", "--seeds", "13"] if command == "evaluate" else ["--out", "twice.json"]
+    code, _, err = setscore(command, *options, *more, folder=own)
+    assert code == 0
+    assert "1 rows repeat an id, the first is 'a' in row 3; all rows are kept." in err
+    assert "scoring; 4 documents" in err
 
 
 def test_calibrate_saves_a_classifier_that_classify_reads(own):
@@ -152,6 +205,7 @@ def test_datasets_as_a_table_and_as_a_card():
         (["evaluate", "aapd", "--file", "x.csv"], "error: --file stands alone: remove the names of datasets, --slices"),
         (["evaluate", "--file", "x.csv"], "error: --file needs the inventory of labels as well. Add --labels FILE."),
         (["evaluate", "--file", "x.csv", "--labels", "l.txt"], "error: the file x.csv does not exist."),
+        (["evaluate", "aapd", "--group-column", "a"], "error: --group-column is about your own documents. Give them"),
         (["calibrate", "--file", "x.csv"], "error: labelled documents and a place for the classifier are needed: "),
         (["calibrate", "-f", "x.csv", "-o", "no/m.json"], "no/m.json cannot be written: the folder no does not exist."),
         (["headroom", "--scores", "none"], "error: none holds no scores. Make them with `setscore evaluate NAME"),
@@ -166,10 +220,18 @@ def test_mistakes_of_a_user(tmp_path, arguments, message):
     assert message in err
 
 
+@pytest.mark.parametrize("column", ["--group-column", "--id-column"])
+def test_a_column_that_is_not_there_is_answered_with_those_that_are(own, column):
+    code, out, err = setscore("evaluate", *OWN, column, "area", folder=own)
+    assert (code, out) == (2, "")
+    assert err == "error: own.csv has no column area; its first line has ['body', 'tags', 'region'].\n"
+
+
 @pytest.mark.parametrize(
     ("command", "example"),
     [
         ("evaluate", "setscore evaluate all --data-dir DATA --save scores --json results.json"),
+        ("evaluate", "setscore evaluate --file tickets.csv --labels labels.yaml --group-column region"),
         ("calibrate", "setscore calibrate --file tickets.csv --labels labels.yaml --out classifier.json"),
         ("headroom", "setscore headroom --scores scores"),
         ("datasets", "setscore datasets reuters"),

@@ -1,8 +1,10 @@
 import json
+import re
 
 import pytest
 
 from setscore.datasets import load_dataset
+from setscore.datasets.source import descriptions
 from setscore.errors import DataFileError, LabelError
 
 
@@ -30,6 +32,41 @@ def test_other_abstracts_stand_in_for_the_training_texts_and_say_so(put, tmp_pat
     )
     put("aapd/text_train", "the official abstract\n")
     assert load_dataset("aapd", "train", tmp_path).texts == ("the official abstract",)
+
+
+CODES = list(descriptions("aapd"))
+
+
+def table(*rows: dict[str, str], codes=CODES) -> str:
+    lines = [[row.get(code, "0") for code in codes] for row in rows]
+    body = "".join(f'"An abstract, number {number}",{",".join(cells)}\n' for number, cells in enumerate(lines, start=1))
+    return f"abstract,{','.join(codes)}\n{body}"
+
+
+@pytest.mark.parametrize("codes", [CODES, [code.lower() for code in CODES]])
+def test_a_table_of_zeros_and_ones_is_read(put, tmp_path, codes):
+    put("aapd/dev.csv", table({codes[3]: "1", codes[0]: "1"}, {codes[53]: "1"}, codes=codes), ".xz")
+    dataset = load_dataset("aapd", "validation", tmp_path)
+    assert (dataset.ids, dataset.texts[0]) == (("val-1", "val-2"), "An abstract, number 1")
+    assert [row.nonzero()[0].tolist() for row in dataset.gold] == [[0, 3], [53]]
+    put("aapd/text_val", "the official abstract\n")
+    put("aapd/label_val", "cs.IT\n")
+    assert load_dataset("aapd", "validation", tmp_path).texts == ("the official abstract",)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (table({CODES[1]: "yes"}), rf"line 2 of .*test.csv has {re.escape(CODES[1])}='yes'; a code is 0 or 1."),
+        (table({}, codes=CODES[1:]), rf"must have abstract and the 54 codes as columns; not so \['{CODES[0]}'\]"),
+        (table({}, codes=[*CODES, "cs.XX"]), r"not so \['cs.XX'\]"),
+        ("text\na\n", r"test.csv has no column abstract; its first line has \['text'\]"),
+    ],
+)
+def test_a_broken_table_says_where(put, tmp_path, content, message):
+    put("aapd/test.csv", content)
+    with pytest.raises(DataFileError, match=message):
+        load_dataset("aapd", "test", tmp_path)
 
 
 @pytest.mark.parametrize(

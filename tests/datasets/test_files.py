@@ -112,6 +112,17 @@ def test_a_missing_part_of_a_split_is_an_error(put_parquet, tmp_path):
         shards(tmp_path, "test")
 
 
+def test_parts_of_the_converted_branch_count_up(put_parquet, tmp_path):
+    for number in (0, 1):
+        put_parquet(f"default/test/{number:04}.parquet", {"a": [number]})
+    parts = shards(tmp_path / "default", "test")
+    assert [path.name for path in parts] == ["0000.parquet", "0001.parquet"]
+    assert shards(tmp_path / "default" / "test", "test") == parts
+    parts[0].unlink()
+    with pytest.raises(DataFileError, match=r"test holds 0001.parquet; the parts count up from 0000.parquet."):
+        shards(tmp_path / "default", "test")
+
+
 def test_truncated_parquet_says_so(put_parquet):
     path = put_parquet("a.parquet", {"a": ["text"] * 100})
     path.write_bytes(path.read_bytes()[:-20])

@@ -67,12 +67,48 @@ def test_other_columns_and_a_name(put, labels):
         ('{"text": "a", "labels": null}', DataFileError, "has the labels None, which are neither a list of names nor"),
         ('{"text": "a", "labels": [1]}', DataFileError, r"has the labels \[1\], which"),
         ('{"text": " ", "labels": []}\n' * 7, DataFileError, "7 rows cannot be used: .*; and 2 more."),
-        ('{"id": 1, "text": "a", "labels": []}\n' * 2, SetScoreError, "1 ids of own.jsonl stand more than once"),
     ],
 )
 def test_every_row_must_be_usable(put, labels, content, error, message):
     with pytest.raises(error, match=message):
         load_files(put("own.jsonl", content), labels)
+
+
+def test_repeated_ids_are_kept_apart_and_noted(put, labels):
+    rows = "id,text,labels\na,One.,oil\nb,Two.,\na,Three.,trade\na,Four.,\n,Five.,\n"
+    dataset = load_files(put("own.csv", rows), labels)
+    assert dataset.ids == ("a", "b", "a (row 3)", "a (row 4)", "5")
+    assert dataset.notes == ("2 rows repeat an id, the first is 'a' in row 3; all rows are kept.",)
+    assert load_files(put("own.csv", CSV), labels, separator="|").notes == ()
+
+
+@pytest.mark.parametrize("option", ["id_column", "group_column"])
+def test_a_column_that_is_named_must_be_there(put, put_parquet, labels, option):
+    with pytest.raises(
+        DataFileError, match=r"own.csv has no column key; its first line has \['id', 'text', 'labels'\]"
+    ):
+        load_files(put("own.csv", CSV), labels, **{option: "key"})
+    with pytest.raises(DataFileError, match=r"1 rows cannot be used: .* has no field key; it has text, labels\."):
+        load_files(put("own.jsonl", '{"text": "a", "labels": []}'), labels, **{option: "key"})
+    path = put_parquet("own.parquet", {"text": ["a"], "labels": [["oil"]]})
+    with pytest.raises(DataFileError, match=r"own.parquet has no column key; it has \['text', 'labels'\]"):
+        load_files(path, labels, **{option: "key"})
+
+
+def test_groups_travel_with_the_documents(put, put_parquet, labels):
+    csv = put("own.csv", "text,labels,region\nOne.,oil, north \nTwo.,,\nThree.,trade,south\n")
+    rows = [("One.", "oil", "north"), ("Two.", "", None), ("Three.", "trade", "south")]
+    lines = (json.dumps(dict(zip(("text", "labels", "region"), row, strict=True))) + "\n" for row in rows)
+    texts, names, regions = map(list, zip(*rows, strict=True))
+    parquet = put_parquet("own.parquet", {"text": texts, "labels": names, "region": regions})
+    for path in (csv, put("own.jsonl", "".join(lines)), parquet):
+        dataset = load_files(path, labels, group_column="region")
+        assert dataset.groups == ("north", "(blank)", "south")
+        assert dataset.take([2, 0]).groups == ("south", "north")
+        assert dataset.fingerprint == load_files(path, labels).fingerprint  # saved scores can be used again
+    numbers = put_parquet("numbers.parquet", {"text": ["a"], "labels": [["oil"]], "year": [1987]})
+    assert load_files(numbers, labels, group_column="year").groups == ("1987",)
+    assert load_files(csv, labels).groups == load_files(csv, labels).take([0]).groups == ()
 
 
 @pytest.mark.parametrize(

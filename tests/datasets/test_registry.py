@@ -1,10 +1,13 @@
+import io
 import re
+import shutil
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
 
-from setscore.datasets import DATASETS, card, development_slices, load_dataset, paper_slices, registry
+from setscore.datasets import DATASETS, card, development_slices, jigsaw, load_dataset, paper_slices, registry, reuters
 from setscore.datasets.source import SPLITS, descriptions
 from setscore.errors import DataFileError, MissingExtraError
 
@@ -21,7 +24,10 @@ class FakeHub:
         self.asked.append((repo_id, repo_type, revision, allow_patterns))
         if self.error:
             raise self.error
-        return str(self.root / repo_id)
+        folder = self.root / (repo_id if revision == "main" else f"{repo_id}@{revision.rpartition('/')[2]}")
+        if revision != "main" and not folder.exists():
+            raise OSError(f"404 Client Error: no revision {revision}\nof {repo_id}")
+        return str(folder)
 
 
 @pytest.fixture
@@ -72,11 +78,98 @@ def test_both_tasks_of_ecthr_come_from_their_own_folders(hub, put_parquet):
     assert load_dataset("ecthr-b", "validation").cardinality == 2
 
 
-def test_jigsaw_comes_as_csv(hub, put):
-    head = "id,comment_text,toxic,severe_toxic,obscene,threat,insult,identity_hate\n"
-    rows = "".join(f"id{i},Comment {i},1,0,0,0,0,0\n" for i in range(20))
-    put("hub/thesofakillers/jigsaw-toxic-comment-classification-challenge/train.csv", head + rows)
-    assert len(load_dataset("jigsaw", "test")) == 2
+JIGSAW = "thesofakillers/jigsaw-toxic-comment-classification-challenge"
+KINDS = ("toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hate")
+
+
+@pytest.fixture
+def jigsaw_rows(hub, put, put_parquet, monkeypatch):
+    """Twenty comments as CSV in the main branch, and as two Parquet files in the converted one."""
+    columns = {"id": [f"id{i}" for i in range(20)], "comment_text": [f"Comment {i}" for i in range(20)]}
+    columns |= {kind: [int(i % 6 == number) for i in range(20)] for number, kind in enumerate(KINDS)}
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    put(f"hub/{JIGSAW}/train.csv", "\n".join(lines))
+    for part, rows in enumerate((slice(0, 15), slice(15, 20))):
+        name = f"{JIGSAW}@parquet/default/train/{part:04}.parquet"
+        put_parquet(name, {key: values[rows] for key, values in columns.items()}, hub.root)
+    monkeypatch.setattr(jigsaw, "ROWS", 20)
+
+
+@pytest.mark.usefixtures("jigsaw_rows")
+def test_jigsaw_comes_as_parquet_and_else_as_csv(hub):
+    converted = load_dataset("jigsaw", "test")
+    assert hub.asked == [(JIGSAW, "dataset", "refs/convert/parquet", ["default/train/*.parquet"])]
+    shutil.rmtree(hub.root / f"{JIGSAW}@parquet")
+    plain = load_dataset("jigsaw", "test")
+    assert hub.asked[-1] == (JIGSAW, "dataset", "main", ["train.csv"])
+    assert converted.fingerprint == plain.fingerprint
+    assert len(converted) == 2
+    assert plain.notes == (
+        *converted.notes,
+        f"default/train/*.parquet of {JIGSAW} (refs/convert/parquet) cannot be fetched: 404 Client Error: no revision"
+        f" refs/convert/parquet. train.csv of {JIGSAW} was read instead.",
+    )
+
+
+@pytest.mark.usefixtures("jigsaw_rows")
+@pytest.mark.parametrize(
+    ("lost", "message"), [(0, "holds 0001.parquet; the parts count up"), (1, "train holds 15 rows, train.csv has 20.")]
+)
+def test_a_missing_part_of_a_conversion_is_told(hub, lost, message):
+    (hub.root / f"{JIGSAW}@parquet/default/train/{lost:04}.parquet").unlink()
+    assert message in load_dataset("jigsaw", "test").notes[-1]
+
+
+def test_all_homes_that_failed_are_named(hub):
+    with pytest.raises(DataFileError) as error:
+        load_dataset("jigsaw", "train")
+    assert str(error.value).startswith(
+        f"default/train/*.parquet of {JIGSAW} (refs/convert/parquet) cannot be fetched: "
+    )
+    assert f" train.csv of {JIGSAW} is neither there nor in the cache. Get train.csv from kaggle.com" in str(
+        error.value
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ({}, None),
+        ({"topics": None}, "has no column topics; it has ['title', 'body']."),
+        ({"topics": ["earn", "acq", "tin"]}, "has str in the field 'topics': 'earn'."),
+        ({"title": [1, 2, 3]}, "has int in the field 'title': 1."),
+        (None, "test holds 3 stories; the test split of ModApte has 3299."),
+    ],
+)
+def test_reuters_takes_the_mirror_only_if_it_is_what_it_should_be(hub, put_parquet, monkeypatch, columns, problem):
+    stories = {"title": ["A &amp; B", None, "C"], "body": ["up 1\x03 pct\n", "Down.", None]}
+    stories |= {"topics": [["earn", "jobs"], ["acq"], ["tin"]]} | (columns or {})
+    name = "Tellurio/reuters-21578@parquet/default/test/0000.parquet"
+    put_parquet(name, {key: values for key, values in stories.items() if values is not None}, hub.root)
+    if columns is not None:
+        monkeypatch.setitem(reuters.SIZES, "test", 3)
+    sgml = '<REUTERS TOPICS="YES" LEWISSPLIT="TEST" NEWID="7"><TOPICS><D>earn</D></TOPICS><TITLE>T</TITLE></REUTERS>'
+    archive(hub.root / "ucirvine/reuters21578/data/reuters21578.tar.gz", "reut2-000.sgm", sgml.encode())
+    dataset = load_dataset("reuters", "test")
+    if problem is None:
+        assert dataset.texts == ("A & B\n\nup 1 pct", "Down.")
+        assert dataset.ids == ("test-1", "test-2")
+        assert dataset.gold[:, :2].tolist() == [[True, False], [False, True]]
+        assert dataset.notes == (
+            "1 of 3 stories have none of the 20 topics; left out.",
+            "1 other topics of the kept stories were left out.",
+        )
+    else:
+        assert dataset.ids == ("7",)
+        assert f"{problem} data/reuters21578.tar.gz of ucirvine/reuters21578 was read instead." in dataset.notes[-1]
+
+
+def archive(path: Path, name: str, content: bytes) -> None:
+    path.parent.mkdir(parents=True)
+    with tarfile.open(path, "w:gz") as file:
+        info = tarfile.TarInfo(name)
+        info.size = len(content)
+        file.addfile(info, io.BytesIO(content))
 
 
 @pytest.mark.parametrize("error", [OSError("no route\nto host"), ValueError("offline mode"), RuntimeError("")])
@@ -169,7 +262,14 @@ def test_a_card_says_what_one_must_know(name, tmp_path):
     lines = card(source)
     assert lines[0] == f"## {source.title} (`{name}`)"
     text = "\n".join(lines)
-    for part in (source.origin, source.licence, source.obtain, f"{source.test_size:,}", *source.differs):
+    for part in (
+        source.origin,
+        source.licence,
+        source.obtain,
+        f"{source.test_size:,}",
+        *source.differs,
+        *source.unchecked,
+    ):
         assert part in text
     assert all(line == "" or line.startswith(("## ", "- ")) for line in lines)
 

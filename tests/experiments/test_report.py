@@ -1,5 +1,6 @@
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,7 +8,9 @@ import pytest
 from setscore import SetScoreClassifier
 from setscore.errors import DataFileError, MissingExtraError
 from setscore.experiments import prepare, report
+from setscore.experiments.evaluation import fit
 from setscore.experiments.pictures import reliability_diagram
+from setscore.metrics import by_group
 
 PNG = b"\x89PNG\r\n\x1a\n"
 SEEDS = (13, 17)
@@ -38,7 +41,10 @@ def test_model_then_yardsticks_then_oracles(ready, scored):
         ("oracle per label, micro", "oracle"),
         ("oracle per label, macro", "oracle"),
     ]
-    assert made.remarks == ("the cosine yardstick reads at most the first 256 tokens of a document.",)
+    assert made.remarks == (
+        "fitted on 30 documents; with fewer than 50 decisions can get worse, use about 200.",
+        "the cosine yardstick reads at most the first 256 tokens of a document.",
+    )
     assert [summary.name for summary in report.report(ready, scored, SEEDS, ["platt"]).summaries][1] == "oracle global"
 
 
@@ -46,7 +52,7 @@ def test_without_the_encoder_the_other_yardsticks_stay(ready, scored, monkeypatc
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     made = report.report(ready, scored, SEEDS, ["platt"], yardsticks=True)
     assert [summary.name for summary in made.summaries if summary.kind == "yardstick"] == ["label prior", "every label"]
-    assert made.remarks[0].startswith("the cosine yardstick is left out: the cosine yardstick needs the extra 'sbert'")
+    assert made.remarks[1].startswith("the cosine yardstick is left out: the cosine yardstick needs the extra 'sbert'")
 
 
 def test_as_json(ready, scored):
@@ -62,6 +68,32 @@ def test_as_json(ready, scored):
     assert row["seeds"]["13"]["choice"].startswith("slope")
     one = report.as_json(report.report(ready, scored, [13], ["platt"]))
     assert one["rows"][0]["metrics"]["micro_f1"]["sd"] is None
+
+
+def test_groups_are_measured_in_every_row_but_the_oracles(ready, classifier, tmp_path):
+    pool = ready.parts["pool"]
+    values = ["rare" if row == 59 else "even" if row % 2 == 0 else "odd" for row in range(60)]
+    plain, grouped = ready, replace(ready, parts={"pool": replace(pool, groups=tuple(values))})
+    report.score_parts(plain, classifier, save=tmp_path)
+    asked = classifier.backbone.queries
+    scored = report.score_parts(grouped, classifier, save=tmp_path)
+    assert classifier.backbone.queries == asked  # the saved scores are those of any groups
+    made = report.report(grouped, scored, SEEDS, ["platt"], yardsticks=True, encode=encode, save=tmp_path)
+    again = report.report(grouped, scored, SEEDS, ["platt"], yardsticks=True, encode=encode, save=tmp_path)
+    assert [one.rows for one in again.summaries] == [one.rows for one in made.summaries]  # cosines are saved as well
+    for summary in made.summaries:
+        assert list(summary.groups) == ([] if summary.kind == "oracle" else ["even", "odd", "rare"])
+    platt, trial = made.summaries[0], made.trials[0]
+    calibration = fit(trial.validation, trial.test, "platt")
+    expected = by_group(trial.test.gold, calibration.predict(trial.test.log_odds), trial.test.groups)
+    assert platt.rows[13].groups == expected
+    assert sum(group["documents"] for group in expected.values()) == 30
+    content = json.loads(json.dumps(report.as_json(made), allow_nan=False))["rows"]
+    seeds = [content[0]["seeds"][str(seed)]["groups"]["even"]["micro_f1"] for seed in SEEDS]
+    assert content[0]["groups"]["even"]["micro_f1"]["mean"] == pytest.approx(np.mean(seeds))
+    assert ["rare" in content[0]["seeds"][str(seed)]["groups"] for seed in SEEDS].count(True) == 1
+    assert content[0]["groups"]["rare"]["micro_f1"]["sd"] is None
+    assert "groups" not in content[-1]
 
 
 def test_pictures_are_png_files(ready, scored, tmp_path):

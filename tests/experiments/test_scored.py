@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from setscore.experiments import Scored, score_dataset, scored
 
 def same(one, other):
     assert (one.name, one.split, one.labels, one.ids) == (other.name, other.split, other.labels, other.ids)
-    assert (one.notes, one.config) == (other.notes, other.config)
+    assert (one.notes, one.config, one.groups) == (other.notes, other.config, other.groups)
     for key in ("log_odds", "gold", "truncated"):
         np.testing.assert_array_equal(getattr(one, key), getattr(other, key))
 
@@ -47,11 +48,13 @@ def test_blocks_do_not_matter(dataset):
 
 
 def test_what_is_saved_is_read_back(dataset, classifier, tmp_path):
-    made = score_dataset(dataset.noting("A note."), classifier)
+    groups = tuple("even" if row % 2 == 0 else "odd" for row in range(len(dataset)))
+    made = score_dataset(replace(dataset.noting("A note."), groups=groups), classifier)
     made.save(tmp_path / "a" / "b")
     same(Scored.load(tmp_path / "a" / "b"), made)
     made.take(np.arange(5)).save(tmp_path / "a" / "b")  # a second saving leaves nothing of the first
     assert len(Scored.load(tmp_path / "a" / "b")) == 5
+    assert Scored.load(tmp_path / "a" / "b").groups == groups[:5]
     assert len(list((tmp_path / "a" / "b").iterdir())) == 2
 
 

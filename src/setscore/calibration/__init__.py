@@ -35,6 +35,7 @@ __all__ = [
     "ShrunkCalibration",
     "TemperatureCalibration",
     "describe",
+    "few_documents",
     "fit",
     "make",
     "restore",
@@ -69,12 +70,16 @@ def make(kind: "str | dict[str, Any] | Calibration") -> Calibration:
 
 def fit(kind: "str | dict[str, Any] | Calibration", log_odds: FloatArray, gold: BoolArray | None) -> Calibration:
     """A fresh calibration fitted on a labelled slice; warns when the slice is small."""
-    if gold is not None and len(gold) < FEW_DOCUMENTS:
-        message = (
-            f"fitted on {len(gold)} documents; with fewer than {FEW_DOCUMENTS} decisions can get worse, use about 200."
-        )
+    if gold is not None and (message := few_documents(len(gold))):
         warnings.warn(message, FewDocumentsWarning, stacklevel=3)
     return make(kind).fit(log_odds, gold)
+
+
+def few_documents(n: int) -> str | None:
+    """The warning for a slice of `n` labelled documents, or None if they are enough."""
+    if n >= FEW_DOCUMENTS:
+        return None
+    return f"fitted on {n} documents; with fewer than {FEW_DOCUMENTS} decisions can get worse, use about 200."
 
 
 def describe(kind: "str | dict[str, Any] | Calibration") -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,11 +17,11 @@ from setscore.errors import SetScoreError, unknown_name
 from setscore.records import BoolArray, FloatArray
 
 
-class Calibration(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Log-odds u [n_documents, n_labels] to probabilities p = sigmoid(logit(u)) and decisions p >= tau.
 
-    A subclass says how logits are fitted (`_fit_logits`) and computed (`_logits`). Log-odds of -inf mean that a label
-    was not asked: probability 0, never predicted, and left out of the fit.
+    Abstract: a subclass says how logits are fitted (`_fit_logits`) and computed (`_logits`). Log-odds of -inf mean that
+    a label was not asked: probability 0, never predicted, and left out of the fit.
 
     objective    what the thresholds maximise on the labelled slice: "micro_f1", "macro_f1", "sample_f1", or "cost"
     cost         for "cost": what a false positive and a false negative cost; tau = c_fp / (c_fp + c_fn), the Bayes rule
@@ -50,11 +51,8 @@ class Calibration(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Fits on log-odds `X` and the gold indicator `y`, both [n_documents, n_labels]."""
         log_odds = self._check(X, reset=True)
         gold = indicator(y, log_odds.shape)
-        self._check_options()
         self.fingerprint_ = fingerprint(log_odds, gold)
-        self.choice_ = self._fit_logits(log_odds, gold)
-        self.thresholds_ = self._fit_thresholds(log_odds, gold)
-        return self
+        return self._fit(log_odds, gold)
 
     def transform(self, X: npt.ArrayLike) -> FloatArray:
         """Probabilities [n_documents, n_labels]."""
@@ -113,17 +111,24 @@ class Calibration(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     # What subclasses say
 
+    @abstractmethod
     def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
         """Fits whatever `_logits` needs and returns a sentence for `choice_`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _logits(self, log_odds: FloatArray) -> FloatArray:
-        raise NotImplementedError
+        """Calibrated log-odds, of the same shape; what was not asked comes as 0."""
 
     def _fit_thresholds(self, log_odds: FloatArray, gold: BoolArray) -> FloatArray:
         return best_thresholds(self._probabilities(log_odds), gold, np.isfinite(log_odds), self.objective, self.cost)
 
     # Shared parts
+
+    def _fit(self, log_odds: FloatArray, gold: BoolArray) -> Self:
+        self._check_options()
+        self.choice_ = self._fit_logits(log_odds, gold)
+        self.thresholds_ = self._fit_thresholds(log_odds, gold)
+        return self
 
     def _probabilities(self, log_odds: FloatArray) -> FloatArray:
         asked = np.isfinite(log_odds)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setscore.calibration.base import Calibration
-from setscore.records import FloatArray
+from setscore.records import BoolArray, FloatArray
 
 
 class BiasCalibration(Calibration):
@@ -30,14 +30,17 @@ class BiasCalibration(Calibration):
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> Self:  # noqa: ARG002
         """Fits on log-odds `X` [n_documents, n_labels]; `y` is ignored."""
         log_odds = self._check(X, reset=True)
-        self._check_options()
+        return self._fit(log_odds, np.zeros(log_odds.shape, dtype=np.bool_))
+
+    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:  # noqa: ARG002
         asked = np.isfinite(log_odds)
         count = np.maximum(asked.sum(axis=0), 1)
         means = np.where(asked, log_odds, 0.0).sum(axis=0) / count
         self.bias_ = self.share * (means - means.mean())
-        self.thresholds_ = np.full(log_odds.shape[1], 0.5)
-        self.choice_ = f"the mean log-odds of each label taken off, spread {means.std():.2g}; no gold labels used"
-        return self
+        return f"the mean log-odds of each label taken off, spread {means.std():.2g}; no gold labels used"
+
+    def _fit_thresholds(self, log_odds: FloatArray, gold: BoolArray) -> FloatArray:  # noqa: ARG002
+        return np.full(log_odds.shape[1], 0.5)
 
     def _logits(self, log_odds: FloatArray) -> FloatArray:
         return np.asarray(log_odds - self.bias_)

@@ -14,10 +14,9 @@ import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from setscore.calibration.base import Calibration, fingerprint, indicator
+from setscore.calibration.base import Calibration
 from setscore.calibration.folds import SEED
 from setscore.calibration.platt import PlattCalibration
 from setscore.errors import MissingExtraError, SetScoreError, unknown_name
@@ -31,7 +30,8 @@ CUTS = {"recall": 200, "precision": 30}
 class ConformalCalibration(Calibration):
     """`target` is "recall" or "precision", `level` the least value to keep, `confidence` is for precision only.
 
-    Fitted: `map_`, the probabilities; `left_out_`, documents without a true label that the guarantee does not speak of.
+    Fitted: `map_`, the probabilities; `cut_`, from which on they are predicted; `left_out_`, documents without a true
+    label that the guarantee does not speak of.
     """
 
     name: ClassVar[str] = "conformal"
@@ -50,24 +50,22 @@ class ConformalCalibration(Calibration):
         self.level = level
         self.confidence = confidence
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> Self:
-        log_odds = self._check(X, reset=True)
-        gold = indicator(y, log_odds.shape)
-        self._check_options()
-        self.fingerprint_ = fingerprint(log_odds, gold)
+    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
+        """Probabilities on one half of the slice, the cut on the other."""
         first, second = np.array_split(np.random.default_rng(SEED).permutation(len(gold)), 2)
         labelled = second[gold[second].any(axis=1)]
         self.left_out_ = len(second) - len(labelled)
         if not len(first) or not len(labelled):
             raise SetScoreError(f"{len(gold)} documents are too few to split in two with a gold label in each half.")
         self.map_ = PlattCalibration().fit(log_odds[first], gold[first])
-        cut = self._controlled_cut(self.map_.transform(log_odds[labelled]), gold[labelled])
-        self.thresholds_ = np.full(gold.shape[1], np.nextafter(cut, 1.0))  # MAPIE takes what is above the cut
-        self.choice_ = (
-            f"{self.target} of at least {self.level:g} at threshold {cut:.3g}, from {len(labelled)} documents;"
+        self.cut_ = self._controlled_cut(self.map_.transform(log_odds[labelled]), gold[labelled])
+        return (
+            f"{self.target} of at least {self.level:g} at threshold {self.cut_:.3g}, from {len(labelled)} documents;"
             f" {self.left_out_} without a true label were left out, and the guarantee does not speak of such documents"
         )
-        return self
+
+    def _fit_thresholds(self, log_odds: FloatArray, gold: BoolArray) -> FloatArray:  # noqa: ARG002
+        return np.full(log_odds.shape[1], np.nextafter(self.cut_, 1.0))  # MAPIE takes what is above the cut
 
     def _controlled_cut(self, probabilities: FloatArray, gold: BoolArray) -> float:
         try:
@@ -105,7 +103,7 @@ class ConformalCalibration(Calibration):
 
     def state(self) -> dict[str, Any]:
         check_is_fitted(self)
-        fitted = {key: getattr(self, key) for key in ("choice_", "fingerprint_", "left_out_")}
+        fitted = {key: getattr(self, key) for key in ("choice_", "fingerprint_", "left_out_", "cut_")}
         fitted["thresholds_"] = self.thresholds_.tolist()
         options = self.get_params(deep=False)
         return {"name": self.name, "options": options, "fitted": fitted, "map": self.map_.state()}

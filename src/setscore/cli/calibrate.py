@@ -9,30 +9,22 @@ from rich.markup import escape
 
 from setscore.calibration import CALIBRATIONS
 from setscore.cli import options
-from setscore.cli.console import errors, progress, results
-from setscore.cli.evaluate import watch
+from setscore.cli.console import progress, remark, results, watch
 from setscore.errors import FewDocumentsWarning, SetScoreError
 from setscore.experiments import cross_validated, prepare_own
 from setscore.experiments.report import calibrated, score_parts
 
 
-def calibrate(  # noqa: PLR0917  typer takes options as parameters
-    file: options.File = None,
-    labels: options.Labels = None,
+@options.grouped
+def calibrate(
+    *,
+    own: options.Own,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where the classifier is saved.", show_default=False)
     ] = None,
     calibration: Annotated[str, typer.Option(help=f"One of {', '.join(CALIBRATIONS)}.")] = "auto",
-    backbone: options.Backbone = "setscore-mini",
-    template: options.Template = "express",
-    attention: options.Attention = "auto",
-    verbalizer: options.Verbalizer = "yes/no",
-    long_documents: options.LongDocuments = "truncate",
+    model: options.Model,
     save: options.Save = None,
-    text_column: options.TextColumn = "text",
-    labels_column: options.LabelsColumn = "labels",
-    id_column: options.IdColumn = "id",
-    separator: options.Separator = ",",
 ) -> None:
     """Fit temperature, biases and thresholds on labelled documents (about 200 will do) and save the classifier.
 
@@ -45,28 +37,26 @@ def calibrate(  # noqa: PLR0917  typer takes options as parameters
 
         setscore classify --file new.csv --classifier classifier.json --format csv
     """
-    if file is None or out is None:
+    if own.file is None or out is None:
         raise SetScoreError("labelled documents and a place for the classifier are needed: --file FILE --out FILE.")
     options.check_folder(out)
     (kind,) = options.parse_calibrations(calibration, several=False)
-    columns = {"text_column": text_column, "labels_column": labels_column, "id_column": id_column}
-    dataset = options.own_documents(file, labels, **columns, separator=separator)
-    classifier = options.make_classifier(backbone, template, attention, verbalizer, long_documents)
+    dataset, classifier = own.load(), model.classifier()
     with progress() as bar:
         scored = score_parts(prepare_own(dataset), classifier, save=save, tell=watch(bar, dataset.name))["pool"]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FewDocumentsWarning)
-        model = calibrated(classifier, dataset.labels, scored, kind)
-    model.save(out)
-    for warning in caught:
-        errors.print(escape(str(warning.message)), soft_wrap=True)
+        fitted = calibrated(classifier, dataset.labels, scored, kind)
+    fitted.save(out)
+    for text in (*(str(warning.message) for warning in caught), *dataset.notes):
+        remark(text)
     if cut := int(scored.truncated.sum()):
-        errors.print(
+        remark(
             f"{cut} of {len(scored)} documents were truncated: only their beginning was read."
             " Use --long-documents chunk to read them whole."
         )
     results.print(f"fitted on {len(scored)} documents, {len(dataset.labels)} labels")
-    results.print(f"chosen: {escape(model.calibration_.choice_)}", soft_wrap=True)
+    results.print(f"chosen: {escape(fitted.calibration_.choice_)}", soft_wrap=True)
     if len(scored) > 1:
         found = cross_validated(scored, kind)
         results.print(

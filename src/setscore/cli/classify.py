@@ -12,7 +12,8 @@ import numpy as np
 import typer
 
 from setscore.classifier import SetScoreClassifier
-from setscore.cli.console import errors, progress
+from setscore.cli import options
+from setscore.cli.console import errors, progress, remark
 from setscore.cli.output import Answer, check_format, write
 from setscore.datasets import DOCUMENT_FILES, Columns, Row, parse_labels, read_documents, read_stream, text_rows
 from setscore.errors import SetScoreError, TruncationWarning, unknown_name
@@ -29,18 +30,16 @@ File = Annotated[
 ]
 
 
-def classify(  # noqa: PLR0917  typer takes options as parameters
+@options.grouped
+def classify(
+    *,
     context: typer.Context,
     texts: Annotated[list[str] | None, typer.Argument(help="Documents, each in quotes.", show_default=False)] = None,
     labels: Labels = None,
     file: File = None,
     form: Annotated[str, typer.Option("--format", help="table, json, jsonl or csv.")] = "table",
-    template: Annotated[str, typer.Option(help="A question by name, or with {label} in it.")] = "express",
-    backbone: Annotated[str, typer.Option(help="See `setscore models`.")] = "setscore-mini",
-    attention: Annotated[str, typer.Option(help="auto, shared or exact.")] = "auto",
-    verbalizer: Annotated[str, typer.Option(help="The answers to compare.")] = "yes/no",
+    asked: options.Model,
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Probability from which a label applies.")] = 0.5,
-    long_documents: Annotated[str, typer.Option(help="truncate, or chunk into overlapping windows.")] = "truncate",
     classifier: Annotated[
         Path | None, typer.Option(help="A classifier saved from Python, in place of labels and settings.")
     ] = None,
@@ -48,7 +47,7 @@ def classify(  # noqa: PLR0917  typer takes options as parameters
         str | None, typer.Option(help="txt, csv or jsonl; by the file's ending without it, txt for stdin.")
     ] = None,
     text_column: Annotated[str, typer.Option(help="CSV column or JSONL field with the text.")] = "text",
-    id_column: Annotated[str, typer.Option(help="... with the document's id; row numbers without it.")] = "id",
+    id_column: options.IdColumn = None,
     candidates_column: Annotated[
         str, typer.Option(help="... with the labels to ask for this document only, if there is one.")
     ] = "candidates",
@@ -72,15 +71,7 @@ def classify(  # noqa: PLR0917  typer takes options as parameters
     elif labels is None:
         raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
     else:
-        model = SetScoreClassifier(
-            parse_labels(labels),
-            backbone=backbone,
-            template=template,
-            verbalizer=verbalizer,
-            attention=attention,
-            threshold=threshold,
-            long_documents=long_documents,
-        )
+        model = SetScoreClassifier(parse_labels(labels), **vars(asked), threshold=threshold)
     rows, total = _rows(texts, file, input_format, Columns(text_column, id_column, candidates_column))
     tally = Tally()
     with progress() as bar:
@@ -94,14 +85,28 @@ class Tally:
     """What the end of a run reports: nothing is dropped or cut in silence."""
 
     def __init__(self) -> None:
-        self.rows = self.failed = self.truncated = 0
+        self.rows = self.failed = self.truncated = self.repeated = 0
+        self._numbers: dict[str, int] = {}  # of the row that had an id first
+        self._first = ""
+
+    def note(self, row: Row) -> None:
+        """Counts a row. One whose id has been there before is kept, but joining outputs by id would mix them up."""
+        self.rows += 1
+        self.failed += row.document is None
+        if row.id in self._numbers:
+            self.repeated += 1
+            self._first = self._first or f"{row.id!r} in rows {self._numbers[row.id]} and {row.number}"
+        elif row.id != str(row.number):  # a number that stands in cannot come again, so long streams keep nothing
+            self._numbers[row.id] = row.number
 
     def report(self) -> None:
         if self.truncated:
-            errors.print(
+            remark(
                 f"{self.truncated} of {self.rows} documents were truncated: only their beginning was read."
                 " Use --long-documents chunk to read them whole."
             )
+        if self.repeated:
+            remark(f"{self.repeated} of {self.rows} rows repeat an id, the first is {self._first}; all rows are kept.")
         if self.rows == 0:
             raise SetScoreError("there were no documents. Give texts, --file FILE, or pipe lines into standard input.")
         if self.failed:
@@ -113,8 +118,8 @@ class Tally:
 def _refuse_settings(context: typer.Context) -> None:
     given = [name for name in SAVED if _given(context, name)]
     if given:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise SetScoreError(f"a saved classifier has its own settings; remove {options} or --classifier.")
+        named = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise SetScoreError(f"a saved classifier has its own settings; remove {named} or --classifier.")
 
 
 def _given(context: typer.Context, name: str) -> bool:
@@ -153,9 +158,8 @@ def _answers(model: SetScoreClassifier, rows: Iterable[Row], tally: Tally) -> It
         good = [row.document for row in block if row.document is not None]
         scored = iter(_classified(model, good, tally))
         for row in block:
-            tally.rows += 1
+            tally.note(row)
             if row.document is None:
-                tally.failed += 1
                 yield Answer(row.id, error=f"row {row.number} {row.problem}")
             else:
                 labels, probabilities, truncated = next(scored)

@@ -1,13 +1,54 @@
 """Where commands print: results to standard output, everything else to standard error."""
 
+from collections.abc import Callable, Mapping
+
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from setscore.errors import SetScoreError
 
 results = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
+
+
+def remark(text: str) -> None:
+    """One line on standard error; brackets are just text."""
+    errors.print(escape(text), soft_wrap=True)
 
 
 def progress() -> Progress:
     """On standard error, gone when done, and silent when nobody watches."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
+
+
+def watch(bar: Progress, name: str) -> Callable[[str, int, int, str], None]:
+    """Shows how far scoring is, and says once for each part what is going on."""
+    tasks = {}
+
+    def tell(part: str, done: int, total: int, message: str) -> None:
+        if part not in tasks:
+            remark(f"{name} {part}: {message}; {total} documents")
+            tasks[part] = bar.add_task(f"{name} {part}", total=total)
+        bar.update(tasks[part], completed=done)
+
+    return tell
+
+
+def for_each(work: Mapping[str, Callable[[], None]]) -> bool:
+    """Does one dataset after the other, and says whether some failed: they are told, the others go on."""
+    failed = 0
+    for name, do in work.items():
+        try:
+            do()
+        except SetScoreError as error:
+            if len(work) == 1:
+                raise
+            failed += 1
+            errors.print(f"[bold red]{escape(name)} failed:[/] {escape(str(error))}", soft_wrap=True)
+    if failed == len(work):
+        raise SetScoreError(f"all {failed} datasets failed.")
+    if failed:
+        errors.print(f"[bold red]{failed} of {len(work)} datasets failed[/]; the others were evaluated.")
+    return failed > 0

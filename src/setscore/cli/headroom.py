@@ -1,6 +1,7 @@
 """`setscore headroom`: how much of what the scores know is lost at the threshold, as in the paper's appendix."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,33 +10,27 @@ from rich.markup import escape
 from rich.table import Table
 
 from setscore.cli import options
-from setscore.cli.console import errors, progress, results
-from setscore.cli.evaluate import dataset_names, watch
-from setscore.errors import DataFileError, SetScoreError
-from setscore.experiments import Scored, Summary, over_trials, prepare, trials
-from setscore.experiments.report import score_parts
-from setscore.experiments.slices import load_parts, saved_experiments
+from setscore.cli.console import for_each, progress, remark, results, watch
+from setscore.errors import SetScoreError
+from setscore.experiments import Scored, Summary, over_trials, trials
+from setscore.experiments.report import few_documents, score_parts
+from setscore.experiments.slices import Experiment, load_parts, saved_experiments
 
 HONEST = {"temperature": "honest global", "auto": "honest auto"}
 
 
-def headroom(  # noqa: PLR0917  typer takes options as parameters
+@options.grouped
+def headroom(
+    *,
     names: Annotated[
         list[str] | None, typer.Argument(help="Datasets, as in `setscore evaluate`.", show_default=False)
     ] = None,
     scores: Annotated[
         Path | None, typer.Option(help="Scores that `setscore evaluate --save` wrote, in place of names.")
     ] = None,
-    data_dir: options.DataDir = None,
-    slices: options.Slices = None,
-    seeds: options.Seeds = "13,17,23",
-    backbone: options.Backbone = "setscore-mini",
-    template: options.Template = "express",
-    attention: options.Attention = "auto",
-    verbalizer: options.Verbalizer = "yes/no",
-    long_documents: options.LongDocuments = "truncate",
+    documents: options.Documents,
+    model: options.Model,
     save: options.Save = None,
-    limit: options.Limit = None,
 ) -> None:
     """Compare thresholds chosen on validation documents with oracle thresholds, chosen on the test documents.
 
@@ -49,39 +44,36 @@ def headroom(  # noqa: PLR0917  typer takes options as parameters
 
         setscore headroom --scores scores
     """
-    drawn = options.parse_seeds(seeds)
+    drawn = documents.drawn()
+    made: dict[str, list[Summary]] = {}
+
+    def run(name: str, load: Callable[[], dict[str, Scored]]) -> None:
+        ready = trials(load(), drawn)
+        made[name] = over_trials(ready, list(HONEST))
+        for text in few_documents(ready):
+            remark(f"{name}: {text}")
+
+    failed = for_each({name: partial(run, name, load) for name, load in _parts(names, scores, documents, model, save)})
+    _show(made)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _parts(
+    names: list[str] | None, scores: Path | None, documents: options.Documents, model: options.Model, save: Path | None
+) -> list[tuple[str, Callable[[], dict[str, Scored]]]]:
+    """Names of experiments and what gives their scores: saved ones, or the model."""
     if scores is not None:
         if names:
             raise SetScoreError("give names of datasets or --scores, not both.")
-        found = saved_experiments(scores)
-        parts: dict[str, Callable[[], dict[str, Scored]]] = {
-            path.name: lambda path=path: load_parts(path)  # type: ignore[misc]
-            for path in found
-        }
-    else:
-        chosen = slices or ("paper" if data_dir is None else "development")
-        classifier = options.make_classifier(backbone, template, attention, verbalizer, long_documents)
+        return [(path.name, partial(load_parts, path)) for path in saved_experiments(scores)]
+    wanted, classifier = documents.prepared(names, instead="--scores DIR"), model.classifier()
 
-        def score(name: str) -> dict[str, Scored]:
-            ready = prepare(name, chosen, drawn, data_dir=data_dir, limit=limit)
-            with progress() as bar:
-                return score_parts(ready, classifier, save=save, tell=watch(bar, name))
+    def score(name: str, load: Callable[[], Experiment]) -> dict[str, Scored]:
+        with progress() as bar:
+            return score_parts(load(), classifier, save=save, tell=watch(bar, name))
 
-        wanted = dataset_names(names, chosen, instead="--scores DIR")
-        parts = {name: lambda name=name: score(name) for name in wanted}  # type: ignore[misc]
-    made: dict[str, list[Summary]] = {}
-    for name, load in parts.items():
-        try:
-            made[name] = over_trials(trials(load(), drawn), list(HONEST))
-        except SetScoreError as error:
-            if len(parts) == 1:
-                raise
-            errors.print(f"[bold red]{escape(name)} failed:[/] {escape(str(error))}", soft_wrap=True)
-    if not made:
-        raise DataFileError(f"all {len(parts)} datasets failed.")
-    _show(made)
-    if len(made) < len(parts):
-        raise typer.Exit(1)
+    return [(name, partial(score, name, load)) for name, load in wanted.items()]
 
 
 def _show(made: dict[str, list[Summary]]) -> None:

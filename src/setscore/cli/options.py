@@ -1,53 +1,145 @@
-"""Options that several commands share, and what their texts mean."""
+"""Options that several commands share: declared once, in groups, with what they mean."""
 
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import setscore.calibration as calibrations
 from setscore.backbones import load_backbone
 from setscore.classifier import SetScoreClassifier
-from setscore.datasets import Dataset, load_files
+from setscore.datasets import Dataset, find_source, load_files
 from setscore.errors import SetScoreError
-from setscore.prompts import Template as Wording
+from setscore.experiments import PAPER_SETS, prepare
+from setscore.experiments.slices import SLICES, Experiment
+from setscore.prompts import Template
 from setscore.scorers import PerLabelScorer
 
-Backbone = Annotated[str, typer.Option(help="See `setscore models`.")]
-Template = Annotated[str, typer.Option(help="A question by name, or with {label} in it.")]
-Attention = Annotated[str, typer.Option(help="auto, shared or exact.")]
-Verbalizer = Annotated[str, typer.Option(help="The answers to compare.")]
-LongDocuments = Annotated[str, typer.Option(help="truncate, or chunk into overlapping windows.")]
-DataDir = Annotated[
-    Path | None, typer.Option(help="A folder with the official files; without it they come from the Hugging Face Hub.")
-]
-Slices = Annotated[
-    str | None,
-    typer.Option(help="development or paper; development when --data-dir is given, else paper.", show_default=False),
-]
-Seeds = Annotated[str, typer.Option(help="Seeds that draw the validation documents, separated by commas.")]
-Limit = Annotated[int | None, typer.Option(min=4, help="Only so many documents, for a quick look.")]
 Save = Annotated[
     Path | None, typer.Option(help="A folder for the scores: re-used, and gone on with after an interruption.")
 ]
-File = Annotated[
-    Path | None, typer.Option("--file", "-f", help="Your own labelled documents: .csv, .jsonl or .parquet.")
+IdColumn = Annotated[
+    str | None, typer.Option(help="... with the document's id; id where there is one, else row numbers.")
 ]
-Labels = Annotated[
-    Path | None, typer.Option("--labels", "-l", help="The inventory: a .txt, .csv, .yaml or .json file.")
-]
-TextColumn = Annotated[str, typer.Option(help="Column or field with the text.")]
-LabelsColumn = Annotated[str, typer.Option(help="... with the labels: a list, or one text with a separator.")]
-IdColumn = Annotated[str, typer.Option(help="... with the document's id; row numbers without it.")]
-Separator = Annotated[str, typer.Option(help="What stands between two labels of one text.")]
 
 
-def parse_seeds(text: str) -> tuple[int, ...]:
-    """13,17,23 as numbers; none twice."""
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts) or len(set(map(int, parts))) < len(parts):
-        raise SetScoreError(f"seeds are different whole numbers from 0, separated by commas; got {text!r}.")
-    return tuple(map(int, parts))
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Typer has no groups of options: a parameter that is a dataclass becomes an option for each of its fields."""
+    groups: dict[str, type] = {}
+    options: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        if is_dataclass(kind := parameter.annotation) and isinstance(kind, type):
+            groups[parameter.name] = kind
+            options += inspect.signature(kind).parameters.values()
+        else:
+            options.append(parameter)
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        made = {
+            name: kind(**{field: values.pop(field) for field in inspect.signature(kind).parameters})
+            for name, kind in groups.items()
+        }
+        command(**values, **made)
+
+    named = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
+    run.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in named}
+    return run
+
+
+@dataclass(frozen=True)
+class Model:
+    """How the labels are asked."""
+
+    backbone: Annotated[str, typer.Option(help="See `setscore models`.")] = "setscore-mini"
+    template: Annotated[str, typer.Option(help="A question by name, or with {label} in it.")] = "express"
+    attention: Annotated[str, typer.Option(help="auto, shared or exact.")] = "auto"
+    verbalizer: Annotated[str, typer.Option(help="The answers to compare.")] = "yes/no"
+    long_documents: Annotated[str, typer.Option(help="truncate, or chunk into overlapping windows.")] = "truncate"
+
+    def classifier(self) -> SetScoreClassifier:
+        """Without labels; a mistake in the settings is an error before anything is read or fetched."""
+        PerLabelScorer(Template.of(self.template), self.long_documents)
+        load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
+        return SetScoreClassifier(**vars(self))
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Which documents of a named dataset are asked."""
+
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(help="A folder with the official files; without it they come from the Hugging Face Hub."),
+    ] = None
+    slices: Annotated[
+        str | None,
+        typer.Option(
+            help="development or paper; development when --data-dir is given, else paper.", show_default=False
+        ),
+    ] = None
+    seeds: Annotated[str, typer.Option(help="Seeds that draw the validation documents, separated by commas.")] = (
+        "13,17,23"
+    )
+    limit: Annotated[int | None, typer.Option(min=4, help="Only so many documents, for a quick look.")] = None
+
+    def drawn(self) -> tuple[int, ...]:
+        """13,17,23 as numbers; none twice."""
+        parts = [part.strip() for part in self.seeds.split(",")]
+        if not all(part.isdecimal() for part in parts) or len(set(map(int, parts))) < len(parts):
+            raise SetScoreError(f"seeds are different whole numbers from 0, separated by commas; got {self.seeds!r}.")
+        return tuple(map(int, parts))
+
+    def prepared(self, names: Sequence[str] | None, *, instead: str) -> dict[str, Callable[[], Experiment]]:
+        """Names that are all known, `all` spelt out, with what loads them; an unknown one is an error before that."""
+        if not names:
+            raise SetScoreError(f"no dataset was given. Give names (see `setscore datasets`), all, or {instead}.")
+        slices, drawn = self.slices or ("paper" if self.data_dir is None else "development"), self.drawn()
+        if slices not in SLICES:
+            raise SetScoreError(f"--slices is {' or '.join(SLICES)}, got {slices!r}.")
+
+        def loader(name: str) -> Callable[[], Experiment]:
+            return lambda: prepare(name, slices, drawn, data_dir=self.data_dir, limit=self.limit)
+
+        spelt = [one for name in names for one in (PAPER_SETS if name == "all" else (name,))]
+        return {name: loader(name) for name in (find_source(name).name for name in dict.fromkeys(spelt))}
+
+
+@dataclass(frozen=True)
+class Own:
+    """A user's own labelled file."""
+
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", help="Your own labelled documents: .csv, .jsonl or .parquet.")
+    ] = None
+    labels: Annotated[
+        Path | None, typer.Option("--labels", "-l", help="The inventory: a .txt, .csv, .yaml or .json file.")
+    ] = None
+    text_column: Annotated[str, typer.Option(help="Column or field with the text.")] = "text"
+    labels_column: Annotated[str, typer.Option(help="... with the labels: a list, or one text with a separator.")] = (
+        "labels"
+    )
+    id_column: IdColumn = None
+    separator: Annotated[str, typer.Option(help="What stands between two labels of one text.")] = ","
+
+    def load(self, group_column: str | None = None) -> Dataset:
+        """The documents with their labels, and the groups of a column."""
+        if self.file is None or self.labels is None:
+            raise SetScoreError("--file needs the inventory of labels as well. Add --labels FILE.")
+        return load_files(
+            self.file,
+            self.labels,
+            text_column=self.text_column,
+            labels_column=self.labels_column,
+            id_column=self.id_column,
+            group_column=group_column,
+            separator=self.separator,
+        )
 
 
 def parse_calibrations(text: str, *, several: bool = True) -> tuple[str, ...]:
@@ -62,34 +154,3 @@ def check_folder(path: Path) -> None:
     """A file that cannot be written is an error before anything is scored."""
     if not path.parent.is_dir():
         raise SetScoreError(f"{path} cannot be written: the folder {path.parent} does not exist.")
-
-
-def make_classifier(
-    backbone: str, template: str, attention: str, verbalizer: str, long_documents: str
-) -> SetScoreClassifier:
-    """A classifier without labels; a mistake in its settings is an error before anything is read or fetched."""
-    PerLabelScorer(Wording.of(template), long_documents)
-    load_backbone(backbone, attention=attention, verbalizer=verbalizer)
-    return SetScoreClassifier(
-        backbone=backbone,
-        template=template,
-        attention=attention,
-        verbalizer=verbalizer,
-        long_documents=long_documents,
-    )
-
-
-def own_documents(
-    file: Path, labels: Path | None, *, text_column: str, labels_column: str, id_column: str, separator: str
-) -> Dataset:
-    """A user's own labelled file."""
-    if labels is None:
-        raise SetScoreError("--file needs the inventory of labels as well. Add --labels FILE.")
-    return load_files(
-        file,
-        labels,
-        text_column=text_column,
-        labels_column=labels_column,
-        id_column=id_column,
-        separator=separator,
-    )

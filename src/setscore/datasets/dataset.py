@@ -23,6 +23,7 @@ class Dataset:
     labels       the inventory [m]
     gold         [n, m]; read-only
     notes        what was left out or stands in for something else, as sentences
+    groups       [n] values of a user's column to measure by, or none
     """
 
     name: str
@@ -32,15 +33,21 @@ class Dataset:
     labels: LabelSet
     gold: BoolArray
     notes: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.ids) != len(self.texts):
             raise SetScoreError(f"{self._title} has {len(self.texts)} texts, but {len(self.ids)} ids.")
         if problems := {row: problem for row, text in enumerate(self.texts) if (problem := text_problem(text))}:
             raise DocumentError(problems, len(self.texts))
-        for row, name in enumerate(self.ids):
-            if problem := text_problem(name):
-                raise SetScoreError(f"the id of document {row} of {self._title} {problem}. Documents count from 0.")
+        if self.groups and len(self.groups) != len(self.texts):
+            raise SetScoreError(f"{self._title} has {len(self.texts)} texts, but {len(self.groups)} group values.")
+        for what, names in (("id", self.ids), ("group", self.groups)):
+            for row, name in enumerate(names):
+                if problem := text_problem(name):
+                    raise SetScoreError(
+                        f"the {what} of document {row} of {self._title} {problem}. Documents count from 0."
+                    )
         if len(set(self.ids)) < len(self.ids):
             twice = [name for name, count in Counter(self.ids).items() if count > 1]
             raise SetScoreError(f"{len(twice)} ids of {self._title} stand more than once, the first is {twice[0]!r}.")
@@ -73,7 +80,10 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over ids, texts, labels with their descriptions, and gold: 64 hexadecimal digits."""
+        """SHA-256 over ids, texts, labels with their descriptions, and gold: 64 hexadecimal digits.
+
+        Groups do not count: scores do not depend on them.
+        """
         digest = hashlib.sha256()
         for part in (self.ids, self.texts, [[label.name, label.description] for label in self.labels.labels]):
             digest.update(json.dumps(part, ensure_ascii=False).encode() + b"\n")
@@ -91,6 +101,7 @@ class Dataset:
             texts=tuple(self.texts[row] for row in chosen),
             ids=tuple(self.ids[row] for row in chosen),
             gold=self.gold[chosen],
+            groups=tuple(self.groups[row] for row in chosen) if self.groups else (),
         )
 
     def head(self, n: int) -> "Dataset":
@@ -140,11 +151,12 @@ def draw_rows(documents: int, n: int, seed: int) -> tuple[IntArray, IntArray]:
 
 @dataclass(frozen=True)
 class Entry:
-    """A document as a source gives it, with the names of its gold labels."""
+    """A document as a source gives it, with the names of its gold labels and perhaps the group it belongs to."""
 
     id: str
     text: str
     labels: tuple[str, ...]
+    group: str = ""
 
 
 def assemble(

@@ -25,10 +25,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Columns:
-    """Where CSV and JSONL rows keep what: `id` and `candidates` are optional."""
+    """Where CSV and JSONL rows keep what.
+
+    Without an `id` the column "id" is taken where there is one; one that is named must be there. `candidates` are
+    optional.
+    """
 
     text: str = "text"
-    id: str = "id"
+    id: str | None = None
     candidates: str = "candidates"
 
 
@@ -91,7 +95,9 @@ def _json_row(number: int, line: str, columns: Columns) -> Row:
     record = {columns.text: value} if isinstance(value, str) else value
     if not isinstance(record, dict) or columns.text not in record:
         return Row(number, str(number), None, f"has no field {columns.text!r}")
-    return _row(number, record.get(columns.id), record[columns.text], record.get(columns.candidates))
+    if columns.id is not None and columns.id not in record:
+        return Row(number, str(number), None, f"has no field {columns.id!r}; it has {', '.join(record)}")
+    return _row(number, record.get(columns.id or "id"), record[columns.text], record.get(columns.candidates))
 
 
 def _csv_rows(stream: TextIO, columns: Columns) -> Iterator[Row]:
@@ -100,17 +106,19 @@ def _csv_rows(stream: TextIO, columns: Columns) -> Iterator[Row]:
     number = 0
     try:
         header = list(reader.fieldnames or [])
-        if columns.text not in header:
-            hint = " Is it separated by semicolons?" if any(";" in name for name in header) else ""
-            raise DataFileError(
-                f"the CSV header has no column {columns.text!r}; it has {header}. Name the column with the texts"
-                f" (--text-column).{hint}"
-            )
+        for what, column in (("text", columns.text), ("id", columns.id)):
+            if column is not None and column not in header:
+                hint = " Is it separated by semicolons?" if any(";" in name for name in header) else ""
+                raise DataFileError(
+                    f"the CSV header has no column {column!r}; it has {header}. Name the column with the {what}s"
+                    f" (--{what}-column).{hint}"
+                )
         for number, record in enumerate(reader, start=1):
             if any(record.get(None, ())):  # cells beyond the header: a text cut at its first comma
                 problem = f"has more cells than the header's {len(header)}; put a text that holds commas into quotes"
                 yield Row(number, str(number), None, problem)
                 continue
-            yield _row(number, record.get(columns.id), record[columns.text], record.get(columns.candidates) or None)
+            name, candidates = record.get(columns.id or "id"), record.get(columns.candidates) or None
+            yield _row(number, name, record[columns.text], candidates)
     except csv.Error as error:
         raise DataFileError(f"the CSV is broken after row {number}: {error}") from error

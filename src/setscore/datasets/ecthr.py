@@ -58,7 +58,7 @@ def _source(name: str, task: str, differs: tuple[str, ...]) -> Source:
         sizes={"train": 9000, "validation": 1000, "test": 1000},
         test_size=1000,
         read=partial(read, name=name),
-        home=Home("coastalcph/lex_glue", f"{config}/{{split}}-*.parquet"),
+        homes=(Home("coastalcph/lex_glue", f"{config}/{{split}}-*.parquet"),),
         obtain=f"the folder {config} with its Parquet files from huggingface.co/datasets/coastalcph/lex_glue",
         differs=("LexGLUE gives the facts as a list of paragraphs; they are joined by line breaks.", *differs),
     )

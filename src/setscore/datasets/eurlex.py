@@ -84,7 +84,7 @@ SOURCE = Source(
     sizes={"train": 55000, "validation": 5000, "test": 5000},
     test_size=800,
     read=read,
-    home=Home("coastalcph/lex_glue", "eurlex/{split}-*.parquet"),
+    homes=(Home("coastalcph/lex_glue", "eurlex/{split}-*.parquet"),),
     obtain="the Parquet files from huggingface.co/datasets/coastalcph/lex_glue, folder eurlex",
     differs=(
         "The paper names EURLEX57K (45k / 6k / 6k, level-1 concepts) but loads LexGLUE, which has 55k / 5k / 5k and the"

@@ -123,12 +123,21 @@ def csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, str, dic
 
 
 def shards(folder: Path, split: str) -> list[Path]:
-    """The Parquet files of a split as the Hugging Face Hub names them; all of their parts must be there."""
+    """The Parquet files of a split as the Hugging Face Hub names them; all of their parts must be there.
+
+    <split>-00000-of-00002.parquet and so on, or <split>/0000.parquet and so on in its branch refs/convert/parquet.
+    """
     found = sorted(folder.glob(f"{split}-*-of-*.parquet"))
     if found:
         total = found[0].stem.rpartition("-")[2]
         if not total.isdigit() or len(found) != int(total):
             raise DataFileError(f"{folder} holds {len(found)} Parquet files of {split}, of {total}. Add the others.")
+        return found
+    inside = folder if folder.name == split else folder / split
+    found = sorted(inside.glob("[0-9]*.parquet"))
+    if [path.stem for path in found] != [f"{number:04}" for number in range(len(found))]:
+        names = ", ".join(path.name for path in found[:5])
+        raise DataFileError(f"{inside} holds {names}; the parts count up from 0000.parquet. Add the others.")
     return found
 
 

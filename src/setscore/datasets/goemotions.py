@@ -52,7 +52,7 @@ SOURCE = Source(
     sizes={"train": 43410, "validation": 5426, "test": 5427},
     test_size=1500,
     read=read,
-    home=Home("google-research-datasets/go_emotions", "simplified/{split}-*.parquet"),
+    homes=(Home("google-research-datasets/go_emotions", "simplified/{split}-*.parquet"),),
     obtain="train.tsv, dev.tsv, test.tsv and emotions.txt from the folder goemotions/data of"
     " github.com/google-research/google-research",
     differs=("The paper gives 1.8 labels per document; the public data has about 1.2.",),

@@ -3,33 +3,48 @@
 import importlib
 from pathlib import Path
 
+from setscore.datasets.dataset import Dataset
 from setscore.datasets.files import MissingFilesError
-from setscore.datasets.source import Source
-from setscore.errors import MissingExtraError
+from setscore.datasets.source import Home, Source
+from setscore.errors import DataFileError, MissingExtraError
 
 
-def fetch(source: Source, split: str) -> Path:
+def from_hub(source: Source, split: str) -> Dataset:
+    """A split from the first home that has it; what was wrong with the homes before it becomes a note."""
+    if not source.homes:
+        raise MissingFilesError(f"{source.title} has no home on the Hugging Face Hub. {by_hand(source)}")
+    failures: list[str] = []
+    for home in source.homes:
+        try:
+            dataset = source.read(fetch(source, home, split), split)
+        except DataFileError as error:
+            failures.append(str(error))
+            continue
+        instead = [f"{failure} {home.title(split)} was read instead." for failure in failures]
+        return dataset.noting(*instead)
+    raise MissingFilesError(f"{' '.join(failures)} {by_hand(source)}")
+
+
+def fetch(source: Source, home: Home, split: str) -> Path:
     """The folder that holds the files of a split, fetched or from the cache.
 
-    huggingface_hub decides: its cache (HF_HOME), offline mode (HF_HUB_OFFLINE) and endpoint (HF_ENDPOINT) hold.
+    huggingface_hub decides: its cache (HF_HOME), offline mode (HF_HUB_OFFLINE) and endpoint (HF_ENDPOINT) hold. It
+    lists the files of the repository and takes those that match, so no number of parts is guessed.
     """
-    if source.home is None:
-        raise MissingFilesError(f"{source.title} has no home on the Hugging Face Hub. {by_hand(source)}")
     try:
         hub = importlib.import_module("huggingface_hub")
     except ImportError as error:
         raise MissingExtraError(f"{source.title} from the Hugging Face Hub", "hub") from error
-    pattern = source.home.files.replace("{split}", split)
-    what = f"{pattern} of {source.home.repository}"
+    pattern = home.files.replace("{split}", split)
     try:
         root = hub.snapshot_download(
-            source.home.repository, repo_type="dataset", revision=source.home.revision, allow_patterns=[pattern]
+            home.repository, repo_type="dataset", revision=home.revision, allow_patterns=[pattern]
         )
     except Exception as error:  # of many kinds, by version; the remedy is one
-        raise MissingFilesError(f"{what} cannot be fetched: {_first_line(error)} {by_hand(source)}") from error
+        raise MissingFilesError(f"{home.title(split)} cannot be fetched: {_first_line(error)}") from error
     found = sorted(Path(root).glob(pattern))
     if not found:  # offline, the cache may hold the repository without these files
-        raise MissingFilesError(f"{what} is neither there nor in the cache. {by_hand(source)}")
+        raise MissingFilesError(f"{home.title(split)} is neither there nor in the cache.")
     return found[0].parent
 
 

@@ -1,6 +1,7 @@
 """A user's own documents with labels as a Dataset."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,21 @@ READERS: dict[str, Callable[[Path, list[str]], Rows]] = {
     ".jsonl": lambda path, _: jsonl_rows(path),
     ".parquet": lambda path, columns: parquet_rows([path], columns),
 }
+BLANK = "(blank)"  # the group of rows whose cell is empty
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Where a row keeps what. Without an `id` the column "id" is taken where there is one."""
+
+    text: str
+    labels: str
+    id: str | None
+    group: str | None
+
+    @property
+    def required(self) -> list[str]:
+        return [column for column in (self.text, self.labels, self.id, self.group) if column is not None]
 
 
 def load_files(
@@ -24,7 +40,8 @@ def load_files(
     *,
     text_column: str = "text",
     labels_column: str = "labels",
-    id_column: str = "id",
+    id_column: str | None = None,
+    group_column: str | None = None,
     separator: str = ",",
     name: str = "",
     split: str = "",
@@ -32,8 +49,9 @@ def load_files(
     """A dataset from a file of documents (.csv, .jsonl or .parquet) and a file with the inventory (see `read_labels`).
 
     The labels of a document are a list of names, or one text with the names between `separator`s; an empty one means
-    none. Without an id, the row's number stands in. CSV and JSONL may be compressed (.xz, .gz). Every row must be
-    usable: what cannot be used is named in one error.
+    none. Ids come from `id_column`, without one from the column "id" where there is one; where an id is missing, the
+    row's number stands in. `group_column` holds the groups to measure by. A column that is named must be there. CSV and
+    JSONL may be compressed (.xz, .gz). Every row must be usable: what cannot be used is named in one error.
     """
     path = Path(texts_file)
     if not separator:
@@ -44,17 +62,8 @@ def load_files(
     if not path.is_file():
         raise DataFileError(f"the file {path} does not exist.")
     inventory = read_labels(labels_file)
-    entries: list[Entry] = []
-    problems: list[str] = []
-    for number, where, row in READERS[suffix](path, [text_column, labels_column]):
-        entry = _entry(row, number, (text_column, labels_column, id_column), separator)
-        if isinstance(entry, Entry):
-            entries.append(entry)
-        else:
-            problems.append(f"{where} {entry}")
-    if problems:
-        more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
-        raise DataFileError(f"{len(problems)} rows cannot be used: {'; '.join(problems[:5])}{more}.")
+    columns = _Columns(text_column, labels_column, id_column, group_column)
+    entries, notes = _distinct(_entries(READERS[suffix](path, columns.required), columns, separator))
     if not entries:
         raise DataFileError(f"{path} holds no documents.")
     try:
@@ -62,20 +71,58 @@ def load_files(
     except LabelError as error:
         raise LabelError(f"{path}: {error}") from error
     texts, ids = tuple(entry.text for entry in entries), tuple(entry.id for entry in entries)
-    return Dataset(name or path.name, split, texts, ids, inventory, gold)
+    groups = () if group_column is None else tuple(entry.group for entry in entries)
+    return Dataset(name or path.name, split, texts, ids, inventory, gold, notes, groups)
 
 
-def _entry(row: Mapping[str, Any], number: int, columns: tuple[str, str, str], separator: str) -> Entry | str:
+def _entries(rows: Rows, columns: _Columns, separator: str) -> dict[int, Entry]:
+    """The documents by the number of their row; what is wrong with rows is named in one error."""
+    entries: dict[int, Entry] = {}
+    problems: list[str] = []
+    for number, where, row in rows:
+        entry = _entry(row, number, columns, separator)
+        if isinstance(entry, Entry):
+            entries[number] = entry
+        else:
+            problems.append(f"{where} {entry}")
+    if problems:
+        more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
+        raise DataFileError(f"{len(problems)} rows cannot be used: {'; '.join(problems[:5])}{more}.")
+    return entries
+
+
+def _entry(row: Mapping[str, Any], number: int, columns: _Columns, separator: str) -> Entry | str:
     """The document of a row, or what is wrong with it."""
-    text_column, labels_column, id_column = columns
-    if absent := [column for column in (text_column, labels_column) if column not in row]:
-        return f"has no field {', '.join(absent)}"
-    text, labels, identifier = row[text_column], row[labels_column], row.get(id_column)
+    if absent := [column for column in columns.required if column not in row]:
+        return f"has no field {', '.join(absent)}; it has {', '.join(map(str, row)) or 'none'}"
+    text, labels = row[columns.text], row[columns.labels]
     if problem := text_problem(text):
         return problem
     if isinstance(labels, str):
         labels = [part.strip() for part in labels.split(separator) if part.strip()]
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         return f"has the labels {labels!r:.80}, which are neither a list of names nor one text"
-    name = str(number) if identifier is None or not str(identifier).strip() else str(identifier)
-    return Entry(name, text, tuple(labels))
+    name = _written(row.get(columns.id or "id")) or str(number)
+    group = "" if columns.group is None else _written(row[columns.group]).strip() or BLANK
+    return Entry(name, text, tuple(labels), group)
+
+
+def _written(value: Any) -> str:
+    """A cell as text; blank ones as none."""
+    return "" if value is None or not str(value).strip() else str(value)
+
+
+def _distinct(entries: Mapping[int, Entry]) -> tuple[list[Entry], tuple[str, ...]]:
+    """Entries with different ids, and a note if they had not: a repeated id gets the number of its row behind it."""
+    seen: set[str] = set()
+    made: list[Entry] = []
+    again: list[str] = []
+    for number, entry in entries.items():
+        if entry.id in seen:
+            again.append(f"{entry.id!r} in row {number}")
+            entry = replace(entry, id=f"{entry.id} (row {number})")  # noqa: PLW2901
+        seen.add(entry.id)
+        made.append(entry)
+    if not again:
+        return made, ()
+    return made, (f"{len(again)} rows repeat an id, the first is {again[0]}; all rows are kept.",)

@@ -5,7 +5,7 @@ from pathlib import Path
 from setscore.datasets import aapd, ecthr, eurlex, goemotions, jigsaw, reuters
 from setscore.datasets.dataset import Dataset
 from setscore.datasets.files import MissingFilesError
-from setscore.datasets.hub import by_hand, fetch
+from setscore.datasets.hub import by_hand, from_hub
 from setscore.datasets.source import Source
 from setscore.errors import DataFileError, unknown_name
 from setscore.records import LabelSet
@@ -42,7 +42,7 @@ def load_dataset(name: str, split: str, data_dir: str | Path | None = None, *, d
         hint = "" if split != "validation" else f" Validation documents are drawn from {source.validation}."
         raise DataFileError(unknown_name(f"split of {name}", split, source.sizes) + hint)
     if data_dir is None:
-        dataset = source.read(fetch(source, split), split)
+        dataset = from_hub(source, split)
     else:
         try:
             dataset = source.read(Path(data_dir) / source.folder, split)

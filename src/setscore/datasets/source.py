@@ -20,6 +20,16 @@ class Home:
     files: str
     revision: str = "main"
 
+    @classmethod
+    def converted(cls, repository: str, files: str) -> "Home":
+        """The Hub's own conversion to Parquet, a branch that holds <config>/<split>/0000.parquet and so on."""
+        return cls(repository, files, "refs/convert/parquet")
+
+    def title(self, split: str | None = None) -> str:
+        """What lies where, in words; of one split where it is given."""
+        files = self.files if split is None else self.files.replace("{split}", split)
+        return f"{files} of {self.repository}" + ("" if self.revision == "main" else f" ({self.revision})")
+
 
 @dataclass(frozen=True)
 class Source:
@@ -30,9 +40,11 @@ class Source:
     sizes        documents of each split that it has, as published
     cardinality  labels per document, and where that was counted
     test_size    documents of the paper's test slice: the first ones of the test split
+    homes        on the Hugging Face Hub, in the order in which they are tried
     validation   the split that the validation documents are drawn from
     obtain       how to get the files by hand
     differs      what differs from the paper, as sentences
+    unchecked    what is taken from others' word, because it could not be looked at when this was written
     """
 
     name: str
@@ -46,9 +58,10 @@ class Source:
     test_size: int
     read: Callable[[Path, str], Dataset]
     obtain: str
-    home: Home | None = None
+    homes: tuple[Home, ...] = ()
     validation: str = "validation"
     differs: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
 
 @cache
@@ -66,7 +79,7 @@ def described(source: str, *names: str) -> LabelSet:
 
 def card(source: Source, *measured: Dataset) -> list[str]:
     """Lines of Markdown about a source, with the counts of the datasets that were loaded from it."""
-    home = f"`{source.home.repository}`, files `{source.home.files}`" if source.home else "none; local files only"
+    homes = "; else ".join(f"`{home.title()}`" for home in source.homes) or "none; local files only"
     sizes = ", ".join(f"{split} {count:,}" for split, count in source.sizes.items())
     lines = [
         f"## {source.title} (`{source.name}`)",
@@ -75,11 +88,12 @@ def card(source: Source, *measured: Dataset) -> list[str]:
         f"- Licence: {source.licence}",
         f"- Documents: {sizes}",
         f"- Labels: {source.labels}; per document {source.cardinality}",
-        f"- On the Hugging Face Hub: {home}",
+        f"- On the Hugging Face Hub: {homes}",
         f"- By hand: {source.obtain}",
         f"- Test slice of the paper: the first {source.test_size:,} documents of the test split",
     ]
     lines += [f"- Differs from the paper: {sentence}" for sentence in source.differs]
+    lines += [f"- Not checked: {sentence}" for sentence in source.unchecked]
     if measured:
         lines += ["", "| Loaded | Documents | Labels | Labels per document |", "|---|---|---|---|"]
         lines += [f"| {d.split} | {len(d):,} | {len(d.labels)} | {d.cardinality:.2f} |" for d in measured]

@@ -6,7 +6,7 @@ say how much of what the scores know is lost at the threshold (the paper's appen
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import expit
@@ -17,7 +17,7 @@ from setscore.calibration.objectives import best_cut
 from setscore.datasets import draw_rows
 from setscore.errors import SetScoreError
 from setscore.experiments.scored import Scored
-from setscore.metrics import Interval, all_metrics, bootstrap, decision_metrics, probability_metrics
+from setscore.metrics import Interval, all_metrics, bootstrap, by_group, decision_metrics, probability_metrics
 from setscore.records import BoolArray, FloatArray, IntArray
 
 VALIDATION_SIZE = 200  # of the paper
@@ -37,6 +37,7 @@ class Row:
     choice     what was chosen and why
     metrics    of `all_metrics`, and "ece_raw" of the probabilities before calibration where there are any
     intervals  bootstrap intervals of micro-F1, macro-F1
+    groups     of `by_group`, where the documents have groups; oracles have none
     """
 
     name: str
@@ -44,6 +45,7 @@ class Row:
     choice: str
     metrics: Mapping[str, float]
     intervals: Mapping[str, Interval] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -56,14 +58,31 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class Spread:
+    """Mean and sample standard deviation of every metric; without a second seed none (NaN)."""
+
+    mean: Mapping[str, float]
+    sd: Mapping[str, float]
+
+    @classmethod
+    def of(cls, found: Sequence[Mapping[str, float]]) -> "Spread":
+        """Of the metrics that all of `found` have."""
+        keys = [key for key in found[0] if all(key in metrics for metrics in found)]
+        values = {key: np.array([metrics[key] for metrics in found]) for key in keys}
+        sd = {key: float(value.std(ddof=1)) if len(value) > 1 else float("nan") for key, value in values.items()}
+        return cls({key: float(value.mean()) for key, value in values.items()}, sd)
+
+
+@dataclass(frozen=True)
 class Summary:
-    """A row over seeds: mean and sample standard deviation of every metric; without a second seed none (NaN)."""
+    """A row over seeds. A group's spread is over the seeds that have a test document of the group."""
 
     name: str
     kind: str
     mean: Mapping[str, float]
     sd: Mapping[str, float]
     rows: Mapping[int, Row]  # by seed
+    groups: Mapping[str, Spread] = field(default_factory=dict)
 
 
 def evaluate(validation: Scored, test: Scored, kinds: Iterable[Kind] = ("auto", "paper")) -> list[Row]:
@@ -104,21 +123,20 @@ def summarise(rows: Mapping[int, Sequence[Row]]) -> list[Summary]:
     """Rows of the same place over seeds."""
     summaries = []
     for same in zip(*rows.values(), strict=True):
-        keys = [key for key in same[0].metrics if all(key in row.metrics for row in same)]
-        values = {key: np.array([row.metrics[key] for row in same]) for key in keys}
-        sd = {key: float(value.std(ddof=1)) if len(value) > 1 else float("nan") for key, value in values.items()}
-        mean = {key: float(value.mean()) for key, value in values.items()}
-        summaries.append(Summary(same[0].name, same[0].kind, mean, sd, dict(zip(rows, same, strict=True))))
+        whole = Spread.of([row.metrics for row in same])
+        values = sorted({value for row in same for value in row.groups})
+        groups = {value: Spread.of([row.groups[value] for row in same if value in row.groups]) for value in values}
+        by_seed = dict(zip(rows, same, strict=True))
+        summaries.append(Summary(same[0].name, same[0].kind, whole.mean, whole.sd, by_seed, groups))
     return summaries
 
 
-def measure(
-    name: str, kind: str, choice: str, *, gold: BoolArray, decisions: BoolArray, probabilities: FloatArray
-) -> Row:
-    """A row of all metrics and intervals."""
-    intervals = bootstrap(gold, decisions)
+def measure(name: str, kind: str, choice: str, test: Scored, *, decisions: BoolArray, probabilities: FloatArray) -> Row:
+    """A row of all metrics and intervals, and of each group."""
+    intervals = bootstrap(test.gold, decisions)
     wanted = {key: intervals[key] for key in ("micro_f1", "macro_f1")}
-    return Row(name, kind, choice, all_metrics(gold, decisions, probabilities), wanted)
+    groups = by_group(test.gold, decisions, test.groups) if test.groups else {}
+    return Row(name, kind, choice, all_metrics(test.gold, decisions, probabilities), wanted, groups)
 
 
 def fit(validation: Scored, test: Scored, kind: Kind) -> calibrations.Calibration:
@@ -142,12 +160,12 @@ def _honest(validation: Scored, test: Scored, kind: Kind) -> Row:
         calibration.name,
         "model",
         calibration.choice_,
-        gold=test.gold,
+        test,
         decisions=decisions,
         probabilities=probabilities,
     )
     raw = probability_metrics(test.gold, expit(test.log_odds))["ece"]
-    return Row(row.name, row.kind, row.choice, {**row.metrics, "ece_raw": raw}, row.intervals)
+    return replace(row, metrics={**row.metrics, "ece_raw": raw})
 
 
 def oracles(test: Scored) -> list[Row]:

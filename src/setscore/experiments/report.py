@@ -1,5 +1,6 @@
 """One experiment from documents to a report: scored (or read back), evaluated over seeds, beside the yardsticks."""
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -69,7 +70,7 @@ def report(
     """Measures what `score_parts` scored; `encode` takes the place of the sentence encoder."""
     drawn = trials(scored, seeds)
     model = over_trials(drawn, kinds)
-    remarks = _remarks(experiment, scored)
+    remarks = [*_remarks(experiment, scored), *few_documents(drawn)]
     beside: list[Summary] = []
     if yardsticks:
         rows = {trial.seed: [label_prior(trial.validation, trial.test), every_label(trial.test)] for trial in drawn}
@@ -95,6 +96,12 @@ def _remarks(experiment: Experiment, scored: Mapping[str, Scored]) -> list[str]:
             notes.append(f"{cut} of {len(dataset)} documents were truncated: only their beginning was read.")
         found += [note if len(experiment.parts) == 1 else f"{part}: {note}" for note in notes]
     return found
+
+
+def few_documents(drawn: Sequence[Trial]) -> list[str]:
+    """The warning for slices that are too small to fit on, once for all seeds."""
+    message = calibrations.few_documents(min(len(trial.validation) for trial in drawn))
+    return [] if message is None else [message]
 
 
 def _cosine_rows(
@@ -142,14 +149,20 @@ def as_json(made: Report) -> dict[str, Any]:
 
 
 def _summary(summary: Summary) -> dict[str, Any]:
-    several = len(summary.rows) > 1
-    metrics = {key: {"mean": value, "sd": summary.sd[key] if several else None} for key, value in summary.mean.items()}
+    groups = {value: _spread(found.mean, found.sd) for value, found in summary.groups.items()}
     seeds = {
         str(seed): {
             "choice": row.choice,
             "metrics": dict(row.metrics),
             "intervals": {key: asdict(interval) for key, interval in row.intervals.items()},
         }
+        | ({"groups": {value: dict(found) for value, found in row.groups.items()}} if row.groups else {})
         for seed, row in summary.rows.items()
     }
-    return {"name": summary.name, "kind": summary.kind, "metrics": metrics, "seeds": seeds}
+    found = {"name": summary.name, "kind": summary.kind, "metrics": _spread(summary.mean, summary.sd), "seeds": seeds}
+    return found | ({"groups": groups} if groups else {})
+
+
+def _spread(mean: Mapping[str, float], sd: Mapping[str, float]) -> dict[str, dict[str, float | None]]:
+    """JSON has no NaN: without a second seed the deviation is null."""
+    return {key: {"mean": value, "sd": None if math.isnan(sd[key]) else sd[key]} for key, value in mean.items()}

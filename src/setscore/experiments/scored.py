@@ -42,6 +42,7 @@ class Scored:
     gold         [n, m]
     truncated    [n]: whether only the beginning of a document was read
     config       how it was asked: backbone, template, attention, verbalizer, long_documents, version, fingerprint
+    groups       [n] values of a user's column to measure by, or none
     """
 
     name: str
@@ -53,6 +54,7 @@ class Scored:
     truncated: BoolArray
     notes: tuple[str, ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
+    groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         shape = (len(self.ids), len(self.labels))
@@ -61,6 +63,8 @@ class Scored:
                 f"{shape[0]} documents and {shape[1]} labels have log-odds of the shape {self.log_odds.shape}, gold of"
                 f" {self.gold.shape} and truncation of {self.truncated.shape}; they must agree."
             )
+        if self.groups and len(self.groups) != shape[0]:
+            raise SetScoreError(f"{len(self.groups)} group values came with {shape[0]} documents.")
         if self.gold.dtype != np.bool_ or np.isnan(self.log_odds).any() or np.isposinf(self.log_odds).any():
             raise SetScoreError(
                 "gold holds bool, and log-odds are numbers or -inf; there is something else among them."
@@ -78,6 +82,7 @@ class Scored:
             gold=self.gold[rows],
             truncated=self.truncated[rows],
             notes=(*self.notes, *notes),
+            groups=tuple(self.groups[row] for row in rows) if self.groups else (),
         )
 
     def save(self, folder: str | Path) -> None:
@@ -182,13 +187,13 @@ def _begin(dataset: Dataset, config: dict[str, Any], folder: Path | None) -> tup
         if not other:
             where = f"scores in {folder}"
             message = f"re-using the {where}" if done.all() else f"going on with the {where}, {done.sum()} were done"
-            return saved, done, message
+            return replace(saved, groups=dataset.groups), done, message  # scores do not depend on groups
         message = f"scoring again: the scores in {folder} have another {', '.join(other)}"
     n = len(dataset)
     none = np.zeros(n, dtype=np.bool_)
     empty = np.full(dataset.gold.shape, -np.inf)
     parts = (dataset.name, dataset.split, dataset.labels.names, dataset.ids, empty, dataset.gold, none.copy())
-    return Scored(*parts, dataset.notes, config), none, message
+    return Scored(*parts, dataset.notes, config, dataset.groups), none, message
 
 
 def _write(folder: Path, scored: Scored, done: BoolArray) -> None:
@@ -202,7 +207,7 @@ def _write(folder: Path, scored: Scored, done: BoolArray) -> None:
     except OSError as error:
         raise DataFileError(f"scores cannot be written into {folder}: {error.strerror}.") from error
     write_bytes(target, data)
-    content = {key: getattr(scored, key) for key in ("name", "split", "notes", "config", "labels", "ids")}
+    content = {key: getattr(scored, key) for key in ("name", "split", "notes", "config", "labels", "ids", "groups")}
     content |= {"documents_done": int(done.sum()), "arrays": target.name, "sha256": digest}
     write_json(folder / FILE, FORMAT, content)
     for old in folder.glob("scores-*.npz"):
@@ -223,6 +228,7 @@ def _read(folder: Path) -> tuple[Scored, BoolArray]:
             truncated=arrays["truncated"],
             notes=tuple(saved["notes"]),
             config=dict(saved["config"]),
+            groups=tuple(saved.get("groups", ())),
         )
         done = arrays["done"]
         if done.shape != (len(scored),):

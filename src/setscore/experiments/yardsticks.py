@@ -39,7 +39,7 @@ def label_prior(validation: Scored, test: Scored) -> Row:
         "label prior",
         "yardstick",
         f"threshold {thresholds[0]:.3g} by micro-F1: every document gets {', '.join(chosen) or 'no label'}",
-        gold=test.gold,
+        test,
         decisions=probabilities >= thresholds,
         probabilities=probabilities,
     )
@@ -52,7 +52,7 @@ def every_label(test: Scored) -> Row:
         "every label",
         "yardstick",
         "nothing is chosen",
-        gold=test.gold,
+        test,
         decisions=everything,
         probabilities=everything.astype(np.float64),
     )
@@ -67,12 +67,12 @@ def score_cosine(dataset: Dataset, encode: Encode | None = None, folder: str | P
     if folder is not None and (Path(folder) / FILE).exists():
         saved = Scored.load(folder)
         if saved.config == config:
-            return saved
+            return replace(saved, groups=dataset.groups)
     encode = encode or load_encoder()
     documents, labels = _unit(encode(dataset.texts)), _unit(encode([label.text for label in dataset.labels.labels]))
     nothing = np.zeros(len(dataset), dtype=np.bool_)
     parts = (dataset.name, dataset.split, dataset.labels.names, dataset.ids, documents @ labels.T, dataset.gold)
-    scored = Scored(*parts, nothing, dataset.notes, config)
+    scored = Scored(*parts, nothing, dataset.notes, config, dataset.groups)
     if folder is not None:
         scored.save(folder)
     return scored
