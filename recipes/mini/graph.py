@@ -43,6 +43,13 @@ class Shape:
     heads: int = 12
     epsilon: float = 1e-12
 
+    @classmethod
+    def of(cls, weights: Mapping[str, Array]) -> "Shape":
+        """The shape of these weights; heads are 32 wide."""
+        layers = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("l."))
+        width = weights["word.weight"].shape[1]
+        return cls(layers, width, width // 32)
+
     @property
     def head_width(self) -> int:
         return self.width // self.heads
@@ -71,16 +78,16 @@ class Grid:
 
 def export(
     weights: Mapping[str, Array],
-    shape: Shape = Shape(),
+    shape: Shape | None = None,
     *,
     quantized: Mapping[str, QuantizedLinear] | None = None,
     observe: bool = False,
 ) -> onnx.ModelProto:
-    """The graph of `weights`: fp32, or int8 where `quantized` gives the linear layers.
+    """The graph of `weights` (of the shape they have): fp32, or int8 where `quantized` gives the linear layers.
 
     `observe` adds outputs for each linear layer's input: NAME.low and NAME.high [K], NAME.moments [K, K].
     """
-    return _MiniGraph(weights, shape, quantized, observe).build()
+    return _MiniGraph(weights, shape or Shape.of(weights), quantized, observe).build()
 
 
 def joint_projection(weights: Mapping[str, Array], shape: Shape, layer: int) -> tuple[Array, Array]:

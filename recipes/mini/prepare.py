@@ -13,7 +13,6 @@ import lzma
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +98,12 @@ def read_labelled(data: Path, config: Mapping[str, Any]) -> Iterator[Row | None]
 
 def read_running(data: Path, config: Mapping[str, Any]) -> Iterator[Row | None]:
     yield from titles.headings(text_lines(data / "wikitext2_train.txt.xz"), source="wikitext")
-    yield from islice(running.passages(text_lines(data / "books.txt.xz"), source="books"), config["books_passages"])
+    for_training, _ = books(data)
+    yield from for_training[: config["books_passages"]]
+
+
+def books(data: Path) -> tuple[list[Row], list[Row]]:
+    return running.held_out(list(running.passages(text_lines(data / "books.txt.xz"), source="books")))
 
 
 SOURCES: Mapping[str, Read] = {
@@ -140,8 +144,8 @@ def select(rows: Iterator[Row | None], config: Mapping[str, Any]) -> tuple[list[
 
 def evaluation_texts(folder: Path | None) -> Iterator[str]:
     """The documents of every dataset that lies in the folder, all splits."""
-    from setscore.datasets import DATASETS, load_dataset  # noqa: PLC0415  (only this check needs the package)
-    from setscore.errors import DataFileError  # noqa: PLC0415
+    from setscore.datasets import DATASETS, load_dataset
+    from setscore.errors import DataFileError
 
     for name, source in DATASETS.items() if folder is not None else ():
         for split in source.sizes:

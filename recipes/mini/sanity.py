@@ -2,7 +2,7 @@
 
     python recipes/mini/sanity.py --weights weights.safetensors --tokenizer tokenizer.json --data DATA --out sanity.json
 
-Held-out text: passages of books.txt behind those that training takes (config.yaml, `books_passages`). Beside the loss
+Held-out text: the last passages of books.txt, which training does not take (sources/running.py). Beside the loss
 stands the entropy of the text's own unigram distribution, which is what a model that reads no context can reach at
 best. Slot bias: lists of ten labels in random order under general documents, all answers masked; the mean log-odds of
 each slot, as the paper's Figure 2 shows it.
@@ -15,15 +15,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-import yaml
 from batches import Vocabulary
 from model import Mini, build
-from prepare import HERE, read_labelled, text_lines
+from prepare import books, read_labelled
 from safetensors.torch import load_file
-from sources import running
 from store import tokenize
 from tokenizers import Tokenizer
+from torch.nn import functional
 
 RATIOS = (0.15, 0.5, 0.85)
 LABELS_PER_LIST = 10
@@ -38,9 +36,8 @@ def main() -> None:
     arguments = parser.parse_args()
     model = build(load_file(arguments.weights)).eval()
     tokenizer = Tokenizer.from_file(str(arguments.tokenizer))
-    used = yaml.safe_load((HERE / "config.yaml").read_text())["prepare"]["books_passages"]
-    found = running.passages(text_lines(arguments.data / "books.txt.xz"), source="books")
-    texts = [row.document for row in islice(found, used, used + arguments.passages)]
+    _, kept_apart = books(arguments.data)
+    texts = [row.document for row in kept_apart[: arguments.passages]]
     tokens = [x[:254] for x in tokenize(tokenizer, texts)]
     generator, words = np.random.default_rng(arguments.seed), Vocabulary.of(tokenizer)
     result = {
@@ -74,7 +71,7 @@ def masked_loss(
             continue
         ones = torch.ones_like(ids)
         states = model(ids.masked_fill(hidden_tokens, words.mask), torch.arange(ids.shape[1])[None], ones, ones)
-        loss = F.cross_entropy(model.logits(states[hidden_tokens]), ids[hidden_tokens], reduction="sum")
+        loss = functional.cross_entropy(model.logits(states[hidden_tokens]), ids[hidden_tokens], reduction="sum")
         total, count = total + float(loss), count + int(hidden_tokens.sum())
     return total / count
 

@@ -39,7 +39,9 @@ def main() -> None:
     np.save(arguments.out / "phrases.npy", numbers)
     np.save(arguments.out / "cosines.npy", cosines)
     print(f"{len(store.documents)} documents, {len(phrases)} phrases in {time.monotonic() - started:.0f} s")
-    print("cosine quantiles of the kept phrases:", np.quantile(cosines[::17].astype(np.float32), [0.1, 0.5, 0.9]).round(3))
+    print(
+        "cosine quantiles of the kept phrases:", np.quantile(cosines[::17].astype(np.float32), [0.1, 0.5, 0.9]).round(3)
+    )
 
 
 @torch.no_grad()
@@ -64,9 +66,7 @@ def embed(model: Mini, texts: Ragged, tokens_per_batch: int | None = None) -> Te
         positions = torch.arange(width, device=device).expand(len(chosen), -1)
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
             hidden = model(ids, positions, parts, parts)
-        rows = torch.arange(len(chosen), device=device)
-        found = pooled(hidden.float(), parts, parts, rows, torch.ones_like(rows))
-        out[torch.from_numpy(chosen).to(device)] = found.half()
+        out[torch.from_numpy(chosen).to(device)] = pooled(hidden.float(), parts, parts, 1)[:, 0].half()
         start = stop
     return out
 

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 import yaml
 from batches import Batch, Examples, Teacher, Vocabulary, pack
 from model import build, pooled
@@ -30,6 +29,7 @@ from safetensors.torch import load_file, save_file
 from store import Store
 from tokenizers import Tokenizer
 from torch import Tensor
+from torch.nn import functional
 from validate import report, validate
 
 HERE = Path(__file__).parent
@@ -43,10 +43,13 @@ def main() -> None:
     tokenizer = Tokenizer.from_file(str(arguments.tokenizer))
     words, store = Vocabulary.of(tokenizer), Store.load(arguments.store)
     teacher = Teacher(np.load(arguments.taught / "phrases.npy"), np.load(arguments.taught / "cosines.npy"))
-    batches = make_batches(store, teacher, words, config, arguments.seed or config["seed"], arguments.workers)
+    batches = make_batches(
+        store, teacher, words, config, seed=arguments.seed or config["seed"], workers=arguments.workers
+    )
     next(batches)  # the workers fork before the GPU is touched
     torch.manual_seed(config["seed"])
     torch.set_float32_matmul_precision("high")
+    torch.set_num_threads(2)  # the other cores make batches
     device = torch.device(arguments.device)
     run = Run(arguments, config, words, device)
     run.targets = torch.from_numpy(np.load(arguments.taught / "embeddings.npy")).to(device)
@@ -90,7 +93,7 @@ def change(config: dict[str, Any], name: str, value: str) -> None:
 
 
 def make_batches(
-    store: Store, teacher: Teacher, words: Vocabulary, config: Mapping[str, Any], seed: int, workers: int
+    store: Store, teacher: Teacher, words: Vocabulary, config: Mapping[str, Any], *, seed: int, workers: int
 ) -> Iterator[Batch]:
     """Batches in a fixed order: worker 0, 1, ..., 0, 1, ... each with its own generator."""
 
@@ -118,7 +121,9 @@ def make_batches(
 class Run:
     """The state of one training run, and its steps."""
 
-    def __init__(self, arguments: argparse.Namespace, config: Mapping[str, Any], words: Vocabulary, device: torch.device):
+    def __init__(
+        self, arguments: argparse.Namespace, config: Mapping[str, Any], words: Vocabulary, device: torch.device
+    ):
         self.arguments, self.config, self.words, self.device = arguments, config, words, device
         self.model = build(load_file(arguments.base)).to(device)
         self.averaged = copy.deepcopy(self.model)
@@ -159,7 +164,9 @@ class Run:
             for name, value in losses.items():
                 sums[name] = sums.get(name, torch.zeros((), device=self.device)) + value.detach()
             if self.step % 100 == 0 or self.step <= 2:
-                means = {name: round(float(value) / (100 if self.step % 100 == 0 else 1), 4) for name, value in sums.items()}
+                means = {
+                    name: round(float(value) / (100 if self.step % 100 == 0 else 1), 4) for name, value in sums.items()
+                }
                 sums = {}
                 entry = {"step": self.step, "seconds": round(self.spent, 1), "rate": rate, **means}
                 log.write(json.dumps(entry) + "\n")
@@ -201,7 +208,7 @@ class Run:
         found["list"] = (scores.logsumexp(dim=1) - scores[:, 0]).mean() if len(groups) else odds.sum() * 0
         found["diffusion"] = self.diffusion(at_masks, masked[:, 2], put(batch.weights)[: len(masked)], batch)
         wanted = put(batch.embeddings)
-        given = pooled(hidden, parts, segments, wanted[:, 0], wanted[:, 1])
+        given = pooled(hidden, parts, segments, int(batch.parts.max()))[wanted[:, 0], wanted[:, 1] - 1]
         found["embedding"] = (1 - (given * self.targets[wanted[:, 2]].float()).sum(dim=1)).mean()
         found["total"] = sum((weight[name] * value for name, value in found.items()), torch.zeros((), device=device))
         found["accuracy"] = ((odds > 0) == (yes > 0.5)).float().mean()
@@ -215,7 +222,7 @@ class Run:
         if not len(tokens):
             return logits.sum() * 0
         kept = len(tokens) / max(1, len(batch.masked))
-        return (F.cross_entropy(logits, tokens, reduction="none") * weights).sum() / (kept * batch.maskable)
+        return (functional.cross_entropy(logits, tokens, reduction="none") * weights).sum() / (kept * batch.maskable)
 
     def save(self) -> None:
         """Everything needed to go on; written beside and moved, so that a kill leaves the old one."""

@@ -24,7 +24,9 @@ def score(
 ) -> np.ndarray:
     """Log-odds [documents, labels], shared attention, the first `longest` tokens of a document."""
     words, device = Vocabulary.of(tokenizer), model.b.device
-    questions = [[*x, words.mask, words.end] for x in tokenize(tokenizer, [QUESTION.replace("{label}", n) for n in labels])]
+    questions = [
+        [*x, words.mask, words.end] for x in tokenize(tokenizer, [QUESTION.replace("{label}", n) for n in labels])
+    ]
     scores = np.zeros((len(documents), len(labels)))
     tokens = [[words.begin, *words.document, *x[:longest], words.end] for x in tokenize(tokenizer, documents)]
     order = sorted(range(len(documents)), key=lambda n: len(tokens[n]))
@@ -75,6 +77,8 @@ def validate(model: Mini, tokenizer: Tokenizer, sets: Mapping[str, Any]) -> dict
 
 
 def report(found: Mapping[str, Mapping[str, float]]) -> str:
-    lines = [f"{name:12s} " + "  ".join(f"{key} {value:5.1f}" for key, value in each.items()) for name, each in found.items()]
+    lines = [
+        f"{name:12s} " + "  ".join(f"{key} {value:5.1f}" for key, value in each.items()) for name, each in found.items()
+    ]
     means = {key: np.mean([each[key] for each in found.values()]) for key in next(iter(found.values()))}
     return "\n".join([*lines, f"{'mean':12s} " + "  ".join(f"{key} {value:5.1f}" for key, value in means.items())])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
 from sources.rows import Label, Row
 
 _QUOTED = re.compile(r"^\s*(?:[>|:#].*|.*\bwrites:\s*|In article .*)$", re.MULTILINE)
@@ -20,9 +21,8 @@ def load_labels(path: Path) -> dict[str, dict[str, Label]]:
     }
 
 
-def _row(source: str, family: str, text: str, label: str, labels: Mapping[str, Label], extra: tuple[Label, ...]) -> Row:
-    no = tuple(words for name, words in labels.items() if name != label)
-    return Row(source, text, family, (labels[label], *extra), no)
+def _row(source: str, family: str, text: str, yes: tuple[Label, ...], labels: Mapping[str, Label]) -> Row:
+    return Row(source, text, family, yes, tuple(words for words in labels.values() if words not in yes))
 
 
 def convert_newsgroup(record: Mapping[str, Any], labels: Mapping[str, Label]) -> Row | None:
@@ -34,16 +34,16 @@ def convert_newsgroup(record: Mapping[str, Any], labels: Mapping[str, Label]) ->
     found = _SUBJECT.search(header)
     subject = re.sub(r"^(?:re:\s*)+", "", found.group(1), flags=re.IGNORECASE).strip(" ?!.") if found else ""
     extra = ((subject,),) if 2 <= len(subject.split()) <= 8 else ()
-    return _row("newsgroups20", "topic", text, record["group"], labels, extra)
+    return _row("newsgroups20", "topic", text, (labels[record["group"]], *extra), labels)
 
 
 def convert_emotion(record: Mapping[str, Any], labels: Mapping[str, Label]) -> Row | None:
     if record["emotion"] not in labels:
         return None
-    return _row("emotion", "emotion", record["text"], record["emotion"], labels, ())
+    return _row("emotion", "emotion", record["text"], (labels[record["emotion"]],), labels)
 
 
 def convert_review(record: Mapping[str, Any], labels: Mapping[str, Label]) -> Row | None:
     if record["label"] not in labels:
         return None
-    return _row("imdb", "sentiment", record["text"].replace("<br />", " "), record["label"], labels, ())
+    return _row("imdb", "sentiment", record["text"].replace("<br />", " "), (labels[record["label"]],), labels)

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
 from sources.rows import FAMILIES, Label, Row
 
 FIELDS = {"family", "pattern", "labels", "questions", "yes", "no", "split", "options", "skip"}

@@ -23,7 +23,9 @@ def count_phrases(documents: Iterable[str], *, longest: int = 3) -> Counter[str]
             if word[0].isalpha() and word not in ENGLISH_STOP_WORDS and len(word) > 2:
                 run.append(word)
                 continue
-            found.update(" ".join(run[i:j]) for i in range(len(run)) for j in range(i + 1, min(len(run), i + longest) + 1))
+            found.update(
+                " ".join(run[i:j]) for i in range(len(run)) for j in range(i + 1, min(len(run), i + longest) + 1)
+            )
             run = []
         counts.update(found)
     return counts

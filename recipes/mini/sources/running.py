@@ -17,3 +17,9 @@ def passages(lines: Iterable[str], *, source: str, words: int = 180) -> Iterator
         if len(gathered) >= words:
             yield Row(source, " ".join(gathered[: 2 * words]))
             gathered = []
+
+
+def held_out(rows: list[Row], most: int = 300) -> tuple[list[Row], list[Row]]:
+    """The rows for training, and the last ones (a tenth, at most `most`) that only sanity.py reads."""
+    count = min(most, len(rows) // 10)
+    return rows[: len(rows) - count], rows[len(rows) - count :]

@@ -43,4 +43,6 @@ def headings(lines: Iterable[str], *, source: str, words: tuple[int, int] = (25,
 
 def plain(text: str) -> str:
     """WikiText's spacing undone as far as a lower-casing WordPiece tokenizer can tell the difference."""
-    return text.replace("<unk>", "").replace(" @-@ ", "-").replace(" @,@ ", ",").replace(" @.@ ", ".").replace("  ", " ")
+    return (
+        text.replace("<unk>", "").replace(" @-@ ", "-").replace(" @,@ ", ",").replace(" @.@ ", ".").replace("  ", " ")
+    )

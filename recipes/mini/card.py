@@ -1,0 +1,97 @@
+"""The model card, from what the stages of a run left behind.
+
+    python recipes/mini/card.py --run build/mini --parity tests/data/fp32_log_odds.json --out card.md
+
+`--results` takes the JSON of `setscore evaluate all` and adds its table.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).parent
+TEXT = (HERE / "card.md").read_text()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--run", type=Path, required=True)
+    parser.add_argument("--parity", type=Path, required=True)
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    read = {name: json.loads((arguments.run / f"{name}.json").read_text()) for name in ("summary", "sanity")}
+    parity = json.loads(arguments.parity.read_text())
+    results = json.loads(arguments.results.read_text()) if arguments.results else None
+    runs = [log_end(folder / "log.jsonl") for folder in sorted(arguments.run.glob("run*")) if folder.is_dir()]
+    arguments.out.write_text(card(read["summary"], read["sanity"], parity, runs, results))
+
+
+def log_end(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text().splitlines()[-1])  # type: ignore[no-any-return]
+
+
+def card(
+    summary: dict[str, Any],
+    sanity: dict[str, Any],
+    parity: dict[str, Any],
+    runs: list[dict[str, Any]],
+    results: dict[str, Any] | None,
+) -> str:
+    """The text with every number filled in; a name without a number is an error."""
+    copied, worded = summary["removed"]["documents"], summary["removed"]["wordings"]
+    slots = sanity["slot_log_odds"]
+    values = {
+        "rows": f"{summary['rows']:,}",
+        "documents": f"{summary['documents']:,}",
+        "sources": len(summary["by_source"]),
+        "phrases": f"{summary['phrases']:,}",
+        "copied": sum(copied.values()),
+        "worded": len(worded),
+        "checked": "" if summary["evaluation_documents_checked"] else " (not checked in this run)",
+        "runs": len(runs),
+        "settings": settings(),
+        "steps": ", ".join(str(run["step"]) for run in runs),
+        "entropy": f"{sanity['unigram_entropy']:.2f}",
+        "losses": ", ".join(f"{loss:.2f} at t = {t}" for t, loss in sanity["masked_loss"].items()),
+        "passages": sanity["passages"],
+        "slots": ", ".join(f"{value:+.2f}" for value in slots),
+        "spread": f"{max(slots) - min(slots):.2f}",
+        "flips": f"{100 * parity['flips']:.2f}",
+        "rms": f"{parity['rms_error']:.3f}",
+        "results": table(results) if results else "See docs/results.md.",
+    }
+    text = TEXT
+    for name, value in values.items():
+        text = text.replace("<<" + name + ">>", str(value))
+    if "<<" in text:
+        raise ValueError(f"the card has a place that nothing fills: {text[text.index('<<') :][:40]!r}.")
+    return text
+
+
+def settings() -> str:
+    """The runs of the configuration, one line each."""
+    runs = yaml.safe_load((HERE / "config.yaml").read_text())["runs"]
+    lines = ((run["seed"], run["minutes"], ", ".join(run["settings"]) or "as configured") for run in runs)
+    return "\n".join(f"| {seed} | {minutes} | {changed} |" for seed, minutes, changed in lines)
+
+
+def table(results: dict[str, Any]) -> str:
+    """Micro / macro F1 of the rows that matter, by dataset."""
+    datasets = results["datasets"]
+    lines = ["| | " + " | ".join(datasets) + " |", "|---|" + "---:|" * len(datasets)]
+    for name in ("auto", "paper", "label prior", "cosine, auto", "cosine, paper"):
+        cells = []
+        for found in datasets.values():
+            row = next((row for row in found["rows"] if row["name"] == name), None)
+            shown = [f"{100 * row['metrics'][m]['mean']:.1f}" for m in ("micro_f1", "macro_f1")] if row else [""]
+            cells.append(" / ".join(shown))
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

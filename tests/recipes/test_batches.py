@@ -1,0 +1,204 @@
+"""Relations that every training example and batch must keep."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+from batches import LIST, Examples, Teacher, Vocabulary, pack
+from prepare import HERE, assemble
+from sources.rows import Row
+from store import Store, tokenize
+from tokenizers import Tokenizer
+
+from setscore.backbones.mini import default_folder
+
+CONFIG = yaml.safe_load((HERE / "config.yaml").read_text())
+CONFIG["prepare"]["phrases"] = {"least": 1, "most": 99, "keep": 200}
+LABELS = (("sunshine", "a clear sky"), ("rainfall",), ("a storm",), ("frost",), ("fog",))
+LONG = "The long report of the weather office says that tomorrow will be wet in the north and dry in the south"
+
+
+def rows():
+    made = []
+    for n in range(40):
+        label, text = LABELS[n % 5], f"{LONG}, station {n}"
+        others = tuple(other for other in LABELS if other != label)
+        made.append(Row("weather", text, "topic", (label,), others, questions=("Is it {label} today?",)))
+        made.append(Row("books", f"{text}, and the story of number {n} goes on for a while"))
+        made.append(Row("t0_x", f"What is {n}?", yes=((f"number {n}",),), answer=f"It is number {n} of all"))
+        made.append(Row("task7", text + " here", asks=((f"Is {n} even?", n % 2 == 0),)))
+        made.append(Row("wikitext", text + " there", "topic", ((f"station {n}",),)))
+        made.append(Row("task8", f"You are number {n}", "toxicity", (("a rude remark",),) if n % 2 else (), ()))
+    return made
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.from_file(str(default_folder() / "tokenizer.json"))
+
+
+@pytest.fixture(scope="module")
+def store(tokenizer):
+    return assemble(rows(), tokenizer, CONFIG)
+
+
+@pytest.fixture(scope="module")
+def examples(store, tokenizer):
+    return make(store, tokenizer, seed=(1, 2))
+
+
+def make(store, tokenizer, seed=(0,), **settings):
+    random = np.random.default_rng(0)
+    shape = (len(store.documents), 8)
+    teacher = Teacher(random.integers(len(store.pool), size=shape), random.uniform(0, 0.6, shape).astype(np.float16))
+    return Examples(store, teacher, Vocabulary.of(tokenizer), CONFIG["train"] | settings, seed)
+
+
+def drawn(examples, kind, count=60):
+    rows, _ = examples.rows[kind]
+    return [x for x in (examples.kinds[kind](int(rows[n % len(rows)])) for n in range(count)) if x is not None]
+
+
+def test_the_store_survives_a_file(store, tmp_path):
+    store.save(tmp_path / "s.npz")
+    loaded = Store.load(tmp_path / "s.npz")
+    assert loaded.sources == store.sources
+    assert np.array_equal(loaded.row_asks.values, store.row_asks.values)
+    assert [x.tolist() for x in (loaded.documents[3], loaded.texts[5])] == [
+        x.tolist() for x in (store.documents[3], store.texts[5])
+    ]
+
+
+@pytest.mark.parametrize("kind", ["labels", "asks", "titles", "phrases", "lists"])
+def test_every_slot_is_a_mask_with_an_answer_between_no_and_yes(examples, kind):
+    for example in drawn(examples, kind):
+        assert example.slots
+        for offset, answer in example.slots:
+            assert example.tokens[offset] == examples.words.mask
+            assert 0 <= answer <= 1
+
+
+def test_a_question_goes_on_after_the_document_and_sees_only_its_segment(examples):
+    for example in drawn(examples, "labels"):
+        document = example.segments.count(1)
+        for segment in set(example.segments) - {1}:
+            positions = [p for p, s in zip(example.positions, example.segments, strict=True) if s == segment]
+            assert positions == list(range(document, document + len(positions)))
+
+
+def test_exact_examples_have_one_question_and_one_segment(store, tokenizer):
+    for example in drawn(make(store, tokenizer, exact=1.0), "labels"):
+        assert set(example.segments) == {1}
+        assert len(example.slots) == 1
+        assert example.embedding == -1  # its document has seen the question
+
+
+def test_the_first_slot_of_a_group_is_its_only_yes(store, tokenizer):
+    found = [x for x in drawn(make(store, tokenizer, exact=0.0, joined=0.0), "labels") if x.group]
+    assert found
+    for example in found:
+        assert [example.slots[number][1] for number in example.group] == [1.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_a_joined_document_has_the_labels_of_both(store, tokenizer):
+    several = [sum(a == 1 for _, a in x.slots) for x in drawn(make(store, tokenizer, exact=0.0, joined=1.0), "labels")]
+    assert max(several) == 2
+
+
+@pytest.mark.parametrize("kind", ["running", "answers"])
+def test_masked_tokens_are_remembered(examples, kind, tokenizer):
+    words = examples.words
+    for example in drawn(examples, kind):
+        restored = list(example.tokens)
+        for offset, token, weight in example.masked:
+            assert restored[offset] == words.mask
+            assert weight >= 1
+            restored[offset] = token
+        assert "[MASK]" not in tokenizer.decode(restored, skip_special_tokens=False) or kind == "answers"
+
+
+def test_answers_leave_the_prompt_alone(store, tokenizer):
+    for example in drawn(make(store, tokenizer, noise=0.0), "answers"):
+        prompt = len(example.tokens) - example.length
+        assert all(offset >= prompt for offset, _, _ in example.masked)
+
+
+def test_the_mask_ratio_is_uniform(store, tokenizer):
+    """The mean of 1 / weight is t's mean given that something was masked: about 1/2. Error rate of the test: 1e-6."""
+    examples = make(store, tokenizer)
+    ratios = [1 / example.masked[0][2] for example in drawn(examples, "running", 3000) if example.masked]
+    assert abs(np.mean(ratios) - 0.5) < 0.03  # ten standard errors are 0.053; short texts lose a few small t
+    assert abs(np.mean(np.array(ratios) < 0.25) - 0.25) < 0.05
+
+
+def test_the_list_layout_is_the_papers(store, tokenizer):
+    examples = make(store, tokenizer)
+    for example in drawn(examples, "lists", 10):
+        text = tokenizer.decode(example.tokens, skip_special_tokens=False)
+        assert text.startswith("[CLS] " + LIST.lower().replace(" :", ":").split(" document")[0])
+        assert "labels : -" in text.replace(": -", ": -")
+        answers = text.split("answers :")[1].replace("[SEP]", "").split(";")
+        assert len(answers) == 5
+        assert {answer.strip() for answer in answers} <= {"[MASK]", "yes", "no"}
+
+
+def test_only_topics_are_left_to_the_cosine(examples, store, tokenizer):
+    rude = tokenize(tokenizer, ["a rude remark"])[0]
+    number = next(n for n, text in enumerate(store.pool) if store.texts[int(text)].tolist() == rude)
+    assert not examples.topical[number]
+    sunny = tokenize(tokenizer, ["sunshine"])[0]
+    assert examples.topical[next(n for n, text in enumerate(store.pool) if store.texts[int(text)].tolist() == sunny)]
+
+
+def test_insults_are_unlikely_in_an_encyclopedia(store, tokenizer):
+    examples = make(store, tokenizer, exact=0.0, unlikely={"toxicity": [1.0, 0.02]})
+    calm = [row for row in range(len(store.row_source)) if store.sources[store.row_source[row]] == "wikitext"]
+    assert all(0.02 in [answer for _, answer in examples.titles(row).slots] for row in calm)
+    angry = [row for row in range(len(store.row_source)) if store.sources[store.row_source[row]] == "weather"]
+    assert examples._unlikely_questions(angry[0]) == []
+
+
+@pytest.fixture(scope="module")
+def batch(store, tokenizer):
+    return next(pack(iter(make(store, tokenizer)), 8, 256))
+
+
+class TestPacking:
+    def test_little_is_padding(self, batch):
+        assert (batch.parts > 0).mean() > 0.9
+
+    def test_parts_of_a_row_do_not_touch(self, batch):
+        for row in batch.parts:
+            changes = row[np.flatnonzero(np.diff(row)) + 1]
+            assert len(set(changes.tolist())) == len(changes)  # no part comes back after another
+
+    def test_what_is_learned_stands_where_it_is_said(self, batch, tokenizer):
+        mask = tokenizer.token_to_id("[MASK]")
+        assert (batch.tokens[batch.slots[:, 0], batch.slots[:, 1]] == mask).all()
+        assert (batch.tokens[batch.masked[:, 0], batch.masked[:, 1]] == mask).all()
+        assert len(batch.slots) == len(batch.yes)
+        assert batch.groups.max(initial=-1) < len(batch.slots)
+        for row, part, _ in batch.embeddings:
+            assert ((batch.parts[row] == part) & (batch.segments[row] == 1)).any()
+
+    def test_the_same_seed_gives_the_same_batch(self, store, tokenizer, batch):
+        again = next(pack(iter(make(store, tokenizer)), 8, 256))
+        assert np.array_equal(again.tokens, batch.tokens)
+        other = next(pack(iter(make(store, tokenizer, seed=(5,))), 8, 256))
+        assert not np.array_equal(other.tokens, batch.tokens)
+
+    def test_nothing_is_lost_between_batches(self, store, tokenizer):
+        """What did not fit into one batch is in the next one."""
+        stream = iter(make(store, tokenizer))
+        seen = []
+
+        def watched():
+            for number, example in enumerate(stream):
+                seen.append(replace(example, embedding=number))
+                yield seen[-1]
+
+        batches = pack(watched(), 4, 256)
+        placed = [int(n) for _ in range(6) for n in next(batches).embeddings[:, 2]]
+        assert len(set(placed)) == len(placed)
+        assert set(range(min(len(seen), 20))) <= set(placed)

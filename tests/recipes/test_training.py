@@ -1,0 +1,218 @@
+"""The whole recipe on a toy: every stage through its command, with data in the official files' form."""
+
+import json
+import lzma
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from average import average
+from prepare import HERE
+from safetensors.numpy import load_file, save_file
+
+torch = pytest.importorskip("torch")
+
+import model as mini  # noqa: E402  (needs torch)
+from card import card  # noqa: E402
+from train import change  # noqa: E402
+from validate import measure  # noqa: E402
+
+ROOT = HERE.parents[1]
+TEXT = "the weather report of today says that rain and wind will reach the northern coast before the evening"
+
+
+def write(path, lines):
+    with lzma.open(path, "wt", encoding="utf-8") as stream:
+        stream.writelines(line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    text = TEXT
+    known = "task1592_yahoo_answers_topics_classfication"
+    kinds = {known: "closed", "task9001_title": "title", "task9002_open": "open", "task9003_unknown": "closed"}
+    write(folder / "natural_instructions_tasks.jsonl.xz", [{"task": n, "kind": k} for n, k in kinds.items()])
+    records = [{"task": task, "input": f"{text} {n}", "output": [str(n % 5)]} for task in kinds for n in range(30)]
+    write(folder / "natural_instructions.jsonl.xz", records)
+    prompts = [{"template": "x", "prompt": f"{text} {n}?", "completion": f"answer number {n}"} for n in range(30)]
+    write(folder / "t0_sample.jsonl.xz", prompts)
+    groups = ("rec.autos", "sci.med")
+    posts = [{"group": groups[n % 2], "text": f"Subject: the number {n}\n\n{text} {n}"} for n in range(30)]
+    write(folder / "newsgroups20.jsonl.xz", posts)
+    write(folder / "emotion.jsonl.xz", [{"text": f"i feel it {n}", "emotion": "fear"} for n in range(20)])
+    write(folder / "imdb_sample.jsonl.xz", [{"text": f"{text} film {n}", "label": "pos"} for n in range(20)])
+    write(folder / "wikitext2_train.txt.xz", [" = Coast weather = \n", *(f"{text} {text} {n}\n" for n in range(20))])
+    write(folder / "books.txt.xz", [f"{text} {n} {text}\n" for n in range(400)])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    """A small encoder with random weights, in the names of a BERT checkpoint."""
+    torch.manual_seed(0)
+    transformers = pytest.importorskip("transformers")
+    settings = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 128}
+    bert = transformers.BertModel(transformers.BertConfig(**settings), add_pooling_layer=False)
+    path = tmp_path_factory.mktemp("encoder") / "model.safetensors"
+    save_file({name: value.numpy() for name, value in bert.state_dict().items() if value.is_floating_point()}, path)
+    return path, bert.eval()
+
+
+def run(*arguments):
+    done = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def made(data, encoder, tmp_path_factory):
+    out = tmp_path_factory.mktemp("mini")
+    said = run(HERE / "run.py", "--data", data, "--base", encoder[0], "--out", out, "--smoke")
+    return out, said
+
+
+def test_every_stage_leaves_its_result(made):
+    out, _ = made
+    for name in ("prepared.npz", "taught/cosines.npy", "run1/weights.safetensors", "run2/log.jsonl"):
+        assert (out / name).exists(), name
+    for name in ("weights.safetensors", "package/manifest.json", "sanity.json", "card.md", "parity.json"):
+        assert (out / name).exists(), name
+
+
+def test_a_second_start_does_nothing_again(made, data, encoder):
+    out, _ = made
+    said = run(HERE / "run.py", "--data", data, "--base", encoder[0], "--out", out, "--smoke")
+    assert said.count("is there") == 8
+    assert "export.py" not in said
+
+
+def test_the_card_says_what_was_done(made):
+    text = (made[0] / "card.md").read_text()
+    assert "2 short runs" in text
+    assert "(not checked in this run)" in text
+    assert "<<" not in text
+
+
+def test_the_packaged_toy_scores(made):
+    from setscore import SetScoreClassifier
+    from setscore.backbones.mini import MiniBackbone
+    from setscore.prompts import Verbalizer
+
+    backbone = MiniBackbone(attention="shared", verbalizer=Verbalizer("yes", "no"), folder=made[0] / "package")
+    scores = SetScoreClassifier(["rain", "cars"], backbone=backbone).decision_function(["It rains.", "A car."])
+    assert scores.shape == (2, 2)
+    assert np.isfinite(scores).all()
+
+
+def test_the_torch_model_and_the_exported_graph_agree(made, tmp_path):
+    """fp32: the same log-odds from the training code and from the graph that ships."""
+    from export import load, write
+    from graph import export
+    from tokenizers import Tokenizer
+    from validate import score
+
+    from setscore import SetScoreClassifier
+
+    weights = {name: value.astype(np.float32) for name, value in load_file(made[0] / "weights.safetensors").items()}
+    tokenizer = made[0] / "package" / "tokenizer.json"
+    (tmp_path / "tokenizer.json").write_bytes(tokenizer.read_bytes())
+    write(tmp_path, export(weights).SerializeToString())
+    documents, labels = ["It rains in the north.", "A car for sale, hardly used."], ["rain", "something for sale"]
+    graph = SetScoreClassifier(labels, backbone=load(tmp_path)).decision_function(documents)
+    model = mini.build({name: torch.from_numpy(value) for name, value in weights.items()}).eval()
+    assert np.abs(score(model, Tokenizer.from_file(str(tokenizer)), documents, labels) - graph).max() < 1e-4
+
+
+def test_training_goes_on_where_it_was_stopped(made, data, encoder, tmp_path):
+    out, _ = made
+    tokenizer = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
+    common = ["--store", out / "prepared.npz", "--taught", out / "taught", "--base", encoder[0], "--device", "cpu"]
+    common += ["--tokenizer", tokenizer, "--out", tmp_path, "--workers", 0, "--minutes", 9]
+    command = [HERE / "train.py", *common, "--save-every", 1]
+    run(*command, "--steps", 2, "--set", "rows=2")
+    said = run(*command, "--steps", 4, "--set", "rows=2")
+    assert "going on after step 2" in said
+    assert "4 steps in" in said
+
+
+def test_the_encoder_is_loaded_as_it_is(encoder):
+    """With everything in segment 1 the model is the encoder: the same hidden states, hence the same embedding."""
+    path, bert = encoder
+    state = {name: torch.from_numpy(value) for name, value in load_file(path).items()}
+    model = mini.build(state).eval()
+    tokens = torch.tensor([[101, 2023, 2003, 102, 0, 0]])
+    parts = (tokens > 0).long()
+    with torch.no_grad():
+        ours = model(tokens, torch.arange(6)[None], parts, parts)
+        theirs = bert(tokens, attention_mask=parts).last_hidden_state
+        found = mini.pooled(ours, parts, parts, 1)[0, 0]
+    assert torch.allclose(ours[0, :4], theirs[0, :4], atol=1e-5)
+    mean = theirs[0, :4].mean(dim=0)
+    assert torch.allclose(found, mean / mean.norm(), atol=1e-5)
+
+
+def test_a_missing_tensor_is_named(encoder):
+    state = {name: torch.from_numpy(value) for name, value in load_file(encoder[0]).items()}
+    ours = mini.from_bert(state)
+    del ours["l.0.o.bias"]
+    with pytest.raises(ValueError, match=r"l\.0\.o\.bias"):
+        mini.build(ours)
+
+
+def test_an_example_sees_nothing_of_its_neighbour_in_the_row(encoder):
+    state = {name: torch.from_numpy(value) for name, value in load_file(encoder[0]).items()}
+    model = mini.build(state).eval()
+    tokens = torch.tensor([[101, 2023, 102, 2054, 103, 101, 2009, 102]])
+    positions = torch.tensor([[0, 1, 2, 3, 4, 0, 1, 2]])
+    parts, segments = torch.tensor([[1, 1, 1, 1, 1, 2, 2, 2]]), torch.tensor([[1, 1, 1, 2, 2, 1, 1, 1]])
+    with torch.no_grad():
+        together = model(tokens, positions, parts, segments)[0]
+        changed = tokens.clone()
+        changed[0, 6] = 4444
+        assert torch.allclose(model(changed, positions, parts, segments)[0, :5], together[:5], atol=1e-6)
+        alone = model(tokens[:, :3], positions[:, :3], parts[:, :3], segments[:, :3])[0]
+    assert torch.allclose(alone, together[:3], atol=1e-5)  # the document does not see its question
+
+
+def test_average():
+    runs = [{"a": np.array([1.0, 2.0])}, {"a": np.array([3.0, 6.0])}]
+    assert average(runs, [1, 1])["a"].tolist() == [2.0, 4.0]
+    assert average(runs, [3, 1])["a"].tolist() == [1.5, 3.0]
+    with pytest.raises(ValueError, match="2 shares; got 1"):
+        average(runs, [1])
+    with pytest.raises(ValueError, match="different tensors"):
+        average([*runs, {"b": np.zeros(2)}], [1, 1, 1])
+
+
+def test_a_setting_that_is_not_there_is_an_error():
+    config = yaml.safe_load((HERE / "config.yaml").read_text())["train"]
+    change(config, "kinds.phrases", "0.5")
+    assert config["kinds"]["phrases"] == 0.5
+    with pytest.raises(KeyError, match=r"kinds\.words is no setting"):
+        change(config, "kinds.words", "1")
+
+
+def test_measure():
+    scores = np.array([[2.0, -1.0], [1.0, -2.0]])
+    gold = np.array([[True, False], [False, True]])
+    found = measure(scores, gold)
+    assert found["map"] == pytest.approx(75)  # label 1: best first; label 2: its document comes second
+    assert found["micro_at_half"] == pytest.approx(50)
+    assert found["best_micro"] == pytest.approx(100 * 2 / 3)
+
+
+def test_a_place_in_the_card_that_nothing_fills_is_an_error(monkeypatch):
+    summary = {"removed": {"documents": {}, "wordings": {}}, "rows": 1, "documents": 1, "by_source": {}, "phrases": 1}
+    summary["evaluation_documents_checked"] = True
+    sanity = {"slot_log_odds": [0.0], "unigram_entropy": 1.0, "masked_loss": {}, "passages": 1}
+    monkeypatch.setattr("card.TEXT", "<<rows>> and <<nothing>>")
+    with pytest.raises(ValueError, match="nothing"):
+        card(summary, sanity, {"flips": 0.0, "rms_error": 0.0}, [], None)
+
+
+def test_the_smoke_data_is_not_the_repositorys():
+    assert not list(Path(HERE).glob("**/*.xz"))
