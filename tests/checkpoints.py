@@ -168,3 +168,50 @@ def llada_moe_state() -> dict[str, torch.Tensor]:
             shapes |= {home + "gate_proj.weight": (24, 32), home + "up_proj.weight": (24, 32)}
             shapes[home + "down_proj.weight"] = (32, 24)
     return _random(shapes)
+
+
+SPECIALS = [
+    "<unk>", "<|startoftext|>", "<|endoftext|>", "<|eot_id|>", "<|start_header_id|>", "<|mdm_mask|>",
+    "<|end_header_id|>", "<|im_start|>", "<|im_end|>", "<|mask|>", "<role>", "</role>", "<|role_end|>",
+]  # fmt: skip
+
+
+def tokenizer():
+    """A byte-level BPE of 400 tokens in which the answers are one token each; token 5 is the mask."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=SPECIALS,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    text = "Document:\nCrude prices fell again.\n\nQuestion: Does this document express oil?\nAnswer: yes no yes no yes"
+    made.train_from_iterator([text, "yes", "no", " yes no"] * 20, trainer)
+    return made
+
+
+FAMILIES = ("llada", "illada", "dream", "llada2", "llada-moe", "sdar")
+
+
+def make(folder: Path, family: str, *, shards: int = 1) -> Path:
+    """A whole checkpoint of a family: settings, weights and tokenizer."""
+    if family == "llada":
+        config, state = LLADA_CONFIG, state_of(hugging_llama(), llada=True)
+    elif family == "dream":
+        config, state = DREAM_CONFIG, state_of(hugging_qwen())
+    elif family == "illada":
+        state = state_of(hugging_qwen(tied=True))
+        config, state = ILLADA_CONFIG, {name: tensor for name, tensor in state.items() if not name.endswith("bias")}
+    elif family == "sdar":
+        config, state = SDAR_CONFIG, state_of(hugging_qwen("Qwen3", head_dim=16))
+    elif family == "llada2":
+        config, state = LLADA2_CONFIG, llada2_state()
+    else:
+        config, state = LLADA_MOE_CONFIG | {"mask_token_id": MASK}, llada_moe_state()
+    write(folder, config, state, shards=shards)
+    tokenizer().save(str(folder / "tokenizer.json"))
+    return folder

@@ -8,12 +8,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from setscore.backbones.native.layout import Part, Sight
-from setscore.backbones.native.operations import merge
+from setscore.backbones.native.operations import PLAIN, Operations
 
 SCORES = 2**26  # attention scores held at once where they are written out
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, sight: Sight, operations: Operations = PLAIN) -> Tensor:
     """What each query takes from the keys it sees.
 
     q [Q, heads, head_width]; k, v [T, key_heads, head_width]; the result is like q.
@@ -26,8 +26,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
     if other_lse is None:
         raise AssertionError("attention was asked for its log-sum-exp")
     if rows is None:
-        return merge(own, own_lse, other, other_lse)
-    return own.index_copy(0, rows, merge(own[rows], own_lse[rows], other, other_lse))
+        return operations.merge(own, own_lse, other, other_lse)
+    return own.index_copy_(0, rows, operations.merge(own[rows], own_lse[rows], other, other_lse))
 
 
 def _part(q: Tensor, k: Tensor, v: Tensor, part: Part, *, with_lse: bool) -> tuple[Tensor, Tensor | None]:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from setscore.backbones.native import operations
 from setscore.backbones.native.architecture import Router
+from setscore.backbones.native.operations import PLAIN
 
 
 def route(logits: Tensor, bias: Tensor | None, router: Router) -> tuple[Tensor, Tensor]:
@@ -35,11 +35,12 @@ class Mlp(nn.Module):
 
     def __init__(self, width: int, inner: int) -> None:
         super().__init__()
+        self.operations = PLAIN
         self.gate_up = nn.Linear(width, 2 * inner, bias=False)
         self.down = nn.Linear(inner, width, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.down(operations.swiglu(self.gate_up(x)))  # type: ignore[no-any-return]
+        return self.down(self.operations.swiglu(self.gate_up(x)))  # type: ignore[no-any-return]
 
 
 class Experts(nn.Module):
@@ -47,6 +48,7 @@ class Experts(nn.Module):
 
     def __init__(self, width: int, router: Router) -> None:
         super().__init__()
+        self.operations = PLAIN
         self.router = router
         self.gate = nn.Parameter(torch.empty(router.experts, width))
         self.bias = nn.Parameter(torch.empty(router.experts, dtype=torch.float32)) if router.bias else None
@@ -70,17 +72,19 @@ class Experts(nn.Module):
 
     def work(self, x: Tensor, counts: Tensor) -> Tensor:
         """x [R, C] sorted by expert; counts [experts] says how many rows each one has."""
-        if x.is_cuda and x.dtype == torch.bfloat16 and hasattr(functional, "grouped_mm"):
+        stacked = isinstance(self.gate_up, nn.Parameter)
+        if stacked and x.is_cuda and x.dtype == torch.bfloat16 and hasattr(functional, "grouped_mm"):
             stops = counts.cumsum(0).to(torch.int32)
-            inner = operations.swiglu(functional.grouped_mm(x, self.gate_up.transpose(1, 2), offs=stops))
+            inner = self.operations.swiglu(functional.grouped_mm(x, self.gate_up.transpose(1, 2), offs=stops))
             return functional.grouped_mm(inner, self.down.transpose(1, 2), offs=stops)
         parts = []
         for expert, rows in enumerate(torch.split(x, counts.tolist())):
             if len(rows):
-                inner = operations.swiglu(self.expert("gate_up", expert, rows))
+                inner = self.operations.swiglu(self.expert("gate_up", expert, rows))
                 parts.append(self.expert("down", expert, inner))
         return torch.cat(parts)
 
     def expert(self, matrix: str, number: int, x: Tensor) -> Tensor:
-        """One expert's matrix applied to x."""
-        return functional.linear(x, getattr(self, matrix)[number])
+        """One expert's matrix applied to x; quantised experts are modules of their own."""
+        weight = getattr(self, matrix)[number]
+        return weight(x) if isinstance(weight, nn.Module) else functional.linear(x, weight)

@@ -7,11 +7,11 @@ vocabulary is only touched for the rows of the two answers, unless the diagnosti
 import torch
 from torch import Tensor, nn
 
-from setscore.backbones.native import operations
 from setscore.backbones.native.architecture import Architecture
 from setscore.backbones.native.attention import attend
 from setscore.backbones.native.experts import Experts, Mlp
 from setscore.backbones.native.layout import Layout, Sight
+from setscore.backbones.native.operations import PLAIN, Operations, rms_norm, rotation
 
 HEAD_ROWS = 256  # hidden states that meet the whole vocabulary at once
 
@@ -22,6 +22,7 @@ class Layer(nn.Module):
     def __init__(self, architecture: Architecture, number: int) -> None:
         super().__init__()
         a = architecture
+        self.operations = PLAIN
         self.head_width, self.eps = a.head_width, a.norm_eps
         self.attention_norm = nn.Parameter(torch.empty(a.width))
         self.q = nn.Linear(a.width, a.heads * a.head_width, bias=a.qkv_bias)
@@ -36,19 +37,20 @@ class Layer(nn.Module):
 
     def forward(self, x: Tensor, turn: tuple[Tensor, Tensor], sight: Sight, reads: Tensor | None) -> Tensor:
         """x [T, C]; the result has the rows `reads` only, all of them when it is None."""
-        cos, sin = turn
-        normed = operations.rms_norm(x, self.attention_norm, self.eps)
+        ops, (cos, sin) = self.operations, turn
+        normed = ops.rms_norm(x, self.attention_norm, self.eps)
         k, v = self.kv(normed).view(len(x), 2, -1, self.head_width).unbind(1)
-        k = operations.rotate(self._normed(k, self.k_norm), cos, sin)
+        k = ops.rotate(self._normed(k, self.k_norm), cos, sin)
         if reads is not None:
             x, normed, cos, sin = x[reads], normed[reads], cos[reads], sin[reads]
         q = self.q(normed).view(len(x), -1, self.head_width)
-        q = operations.rotate(self._normed(q, self.q_norm), cos, sin)
-        x = x + self.out(attend(q, k, v, sight).flatten(1))
-        return x + self.mlp(operations.rms_norm(x, self.mlp_norm, self.eps))  # type: ignore[no-any-return]
+        q = ops.rotate(self._normed(q, self.q_norm), cos, sin)
+        mixed = self.out(attend(q, k, v, sight, ops).flatten(1))
+        x, normed = ops.add_norm(x, mixed, self.mlp_norm, self.eps)
+        return x + self.mlp(normed)  # type: ignore[no-any-return]
 
     def _normed(self, x: Tensor, weight: Tensor | None) -> Tensor:
-        return x if weight is None else operations.rms_norm(x, weight, self.eps)
+        return x if weight is None else self.operations.rms_norm(x, weight, self.eps)
 
 
 class Transformer(nn.Module):
@@ -63,6 +65,12 @@ class Transformer(nn.Module):
         # Tied heads are the embedding itself: see `head`.
         self.own_head = None if architecture.tied else nn.Parameter(torch.empty_like(self.embedding))
 
+    def use(self, operations: Operations) -> None:
+        """Takes compiled operations, or goes back to plain ones."""
+        for module in self.modules():
+            if hasattr(module, "operations"):
+                module.operations = operations  # type: ignore[assignment]
+
     @property
     def head(self) -> Tensor:
         """[vocabulary, C]"""
@@ -71,14 +79,14 @@ class Transformer(nn.Module):
     def forward(self, layout: Layout) -> Tensor:
         """The normed hidden states [S, C] at the layout's reads."""
         a = self.architecture
-        turn = operations.rotation(layout.positions, a.rotary, a.rope_theta)
+        turn = rotation(layout.positions, a.rotary, a.rope_theta)
         x = self.embedding[layout.token_ids]
         for number, layer in enumerate(self.layers, start=1):
             if number < a.layers:
                 x = layer(x, turn, layout.sight, None)
             else:  # nothing after the last layer looks at other positions
                 x = layer(x, turn, layout.last_sight, layout.reads)
-        return operations.rms_norm(x, self.norm, a.norm_eps)
+        return rms_norm(x, self.norm, a.norm_eps)
 
     def log_odds(self, hidden: Tensor, yes: int, no: int) -> Tensor:
         """log p(yes) - log p(no) [S] in fp32: the normaliser over the vocabulary cancels, two rows of the head do."""

@@ -1,4 +1,11 @@
-"""The element-wise parts of the transformer, as pure functions so that they can be compiled one by one."""
+"""The element-wise parts of the transformer, as pure functions so that they can be compiled one by one.
+
+A matrix product uses the whole GPU, but each of these reads and writes memory several times unless it is fused.
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -8,6 +15,12 @@ from torch.nn import functional
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     """x [..., C] scaled to a root mean square of 1, times weight [C]; the mean is taken in fp32."""
     return functional.rms_norm(x, (x.shape[-1],), weight, eps)
+
+
+def add_norm(x: Tensor, more: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """x + more, and that normed."""
+    total = x + more
+    return total, rms_norm(total, weight, eps)
 
 
 def rotation(positions: Tensor, rotary: int, theta: float) -> tuple[Tensor, Tensor]:
@@ -39,3 +52,24 @@ def merge(first: Tensor, first_lse: Tensor, second: Tensor, second_lse: Tensor) 
     """
     weight = torch.sigmoid(second_lse - first_lse)[..., None]
     return torch.lerp(first.float(), second.float(), weight).to(first.dtype)
+
+
+@dataclass(frozen=True)
+class Operations:
+    """The functions that a model uses: as they are, or compiled."""
+
+    rms_norm: Callable[[Tensor, Tensor, float], Tensor] = rms_norm
+    add_norm: Callable[[Tensor, Tensor, Tensor, float], tuple[Tensor, Tensor]] = add_norm
+    rotate: Callable[[Tensor, Tensor, Tensor], Tensor] = rotate
+    swiglu: Callable[[Tensor], Tensor] = swiglu
+    merge: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor] = merge
+
+
+PLAIN = Operations()
+
+
+@functools.cache
+def compiled() -> Operations:
+    """Each function fused by torch.compile; dynamic, because no two batches have the same length."""
+    made = {field.name: torch.compile(getattr(PLAIN, field.name), dynamic=True) for field in fields(Operations)}
+    return Operations(**made)

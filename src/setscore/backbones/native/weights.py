@@ -18,7 +18,7 @@ from setscore.errors import BackboneError
 INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"
 NOT_WEIGHTS = ("rotary_emb.inv_freq",)  # buffers that old checkpoints carry and that are computed here
 
-Finish = Callable[[nn.Module, str], None]  # called with the module and name of a parameter that is complete
+Finish = Callable[[Transformer, str], None]  # called with the model and the name of a parameter that is complete
 
 
 def weight_files(folder: Path, *, allow_pickle: bool = False) -> list[Path]:
@@ -123,7 +123,7 @@ def load_weights(
                     _place(model, name, tensor, piece, device=device, dtype=dtype)
                     open_pieces[piece.parameter] -= 1
                     if open_pieces[piece.parameter] == 0 and finish is not None:
-                        finish(*_home(model, piece.parameter))
+                        finish(model, piece.parameter)
     return model.eval()
 
 

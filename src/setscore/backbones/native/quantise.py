@@ -1,0 +1,94 @@
+"""Weights in fewer bits, made as each matrix arrives so that the full-precision model is never in memory as a whole.
+
+int8 and int4 are torchao's weight-only kinds (extra quant). fp8 rounds weights per row and activations per token to
+e4m3 and multiplies them on the tensor cores of Hopper GPUs. Embedding, head, norms and routers stay as they are.
+"""
+
+import importlib
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from setscore.backbones.native.experts import Experts
+from setscore.backbones.native.model import Transformer
+from setscore.errors import BackboneError, MissingExtraError
+
+GROUP = 32  # weights that share a scale in int4
+
+
+class Fp8Linear(nn.Module):
+    """x W^T + b with both factors in e4m3: a scale per token of x and per row of W."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        weight, scale = to_fp8(linear.weight.detach())
+        self.weight = nn.Parameter(weight, requires_grad=False)
+        self.scale = nn.Parameter(scale.T.contiguous(), requires_grad=False)
+        self.bias = linear.bias  # may still be on its way
+
+    def forward(self, x: Tensor) -> Tensor:
+        rounded, scale = to_fp8(x)
+        out = torch._scaled_mm(
+            rounded, self.weight.T, scale_a=scale, scale_b=self.scale, out_dtype=torch.bfloat16, use_fast_accum=True
+        )
+        return out if self.bias is None else out + self.bias
+
+
+def to_fp8(x: Tensor) -> tuple[Tensor, Tensor]:
+    """x [R, C] as e4m3, and the fp32 scale [R, 1] that gives it back."""
+    largest = torch.finfo(torch.float8_e4m3fn).max
+    scale = x.abs().amax(dim=-1, keepdim=True).float().clamp(min=1e-12) / largest
+    return (x.float() / scale).clamp(-largest, largest).to(torch.float8_e4m3fn), scale
+
+
+def check_dtype(dtype: str, device: torch.device, *, experts: bool) -> None:
+    """Whether this machine can do a dtype, before anything is loaded."""
+    if dtype == "fp8":
+        if device.type != "cuda" or torch.cuda.get_device_capability(device) < (8, 9):
+            raise BackboneError(f"fp8 needs a GPU of the Hopper or Ada kind or newer, not {device}; use bf16 or int8.")
+        if experts:
+            raise BackboneError("fp8 is not offered for mixtures of experts; use bf16, int8 or int4.")
+    if dtype in ("int8", "int4"):
+        try:
+            importlib.import_module("torchao.quantization")
+        except ImportError as error:
+            raise MissingExtraError(f"dtype={dtype!r}", "quant") from error
+
+
+class Quantiser:
+    """Called by the loader for every complete parameter."""
+
+    def __init__(self, dtype: str, device: torch.device) -> None:
+        self.dtype, self.device = dtype, device
+
+    def __call__(self, model: Transformer, parameter: str) -> None:
+        home, _, name = parameter.rpartition(".")
+        module = model.get_submodule(home)
+        if isinstance(module, nn.Linear) and name == "weight":
+            parent, _, own = home.rpartition(".")
+            setattr(model.get_submodule(parent), own, self.quantised(module))
+        elif isinstance(module, Experts) and name in ("gate_up", "down"):
+            stack = getattr(module, name).detach()
+            delattr(module, name)
+            setattr(module, name, nn.ModuleList(self.quantised(_linear(matrix)) for matrix in stack))
+
+    def quantised(self, linear: nn.Linear) -> nn.Module:
+        if self.dtype == "fp8":
+            return Fp8Linear(linear)
+        quantization: Any = importlib.import_module("torchao.quantization")
+        quantization.quantize_(linear, self._config(quantization))
+        return linear
+
+    def _config(self, quantization: Any) -> Any:
+        if self.dtype == "int8":
+            return quantization.Int8WeightOnlyConfig()
+        packing = "tile_packed_to_4d" if self.device.type == "cuda" else "opaque"
+        return quantization.Int4WeightOnlyConfig(group_size=GROUP, int4_packing_format=packing)
+
+
+def _linear(weight: Tensor) -> nn.Linear:
+    with torch.device("meta"):
+        linear = nn.Linear(weight.shape[1], weight.shape[0], bias=False)
+    linear.weight = nn.Parameter(weight.clone(), requires_grad=False)
+    return linear
