@@ -1,7 +1,8 @@
 """Weights in fewer bits, made as each matrix arrives so that the full-precision model is never in memory as a whole.
 
-int8 and int4 are torchao's weight-only kinds (extra quant). fp8 rounds weights per row and activations per token to
-e4m3 and multiplies them on the tensor cores of Hopper GPUs. Embedding, head, norms and routers stay as they are.
+int8 and int4 are torchao's weight-only kinds (extra quant). On the CPU int4 uses torch's own kernel, because torchao
+offers it there as a prototype only. fp8 rounds weights per row and activations per token to e4m3 and multiplies them on
+the tensor cores of Hopper GPUs. Embedding, head, norms and routers stay as they are.
 """
 
 import importlib
@@ -35,6 +36,31 @@ class Fp8Linear(nn.Module):
         return out if self.bias is None else out + self.bias
 
 
+class Int4Linear(nn.Module):
+    """x W^T + b with W in 4 bits on the CPU: each group of 32 weights of a row has its own scale and offset."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        numbers, scales = to_int4(linear.weight.detach().float())
+        packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(numbers, 1)
+        self.weight = nn.Parameter(packed, requires_grad=False)
+        self.scales = nn.Parameter(scales.to(torch.bfloat16), requires_grad=False)
+        self.bias = linear.bias  # may still be on its way
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = torch.ops.aten._weight_int4pack_mm_for_cpu(x.contiguous(), self.weight, GROUP, self.scales)
+        return out if self.bias is None else out + self.bias
+
+
+def to_int4(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """weight [N, K] as n from 0 to 15, and (scale, offset) [K / GROUP, N, 2]; w is about (n - 8) scale + offset."""
+    groups = weight.view(len(weight), -1, GROUP)
+    low, high = groups.amin(dim=-1), groups.amax(dim=-1)
+    scale = ((high - low) / 15).clamp(min=1e-8)
+    numbers = ((groups - low[..., None]) / scale[..., None]).round().clamp(0, 15).to(torch.int32)
+    return numbers.view_as(weight), torch.stack((scale, low + 8 * scale), dim=-1).transpose(0, 1).contiguous()
+
+
 def to_fp8(x: Tensor) -> tuple[Tensor, Tensor]:
     """x [R, C] as e4m3, and the fp32 scale [R, 1] that gives it back."""
     largest = torch.finfo(torch.float8_e4m3fn).max
@@ -49,7 +75,7 @@ def check_dtype(dtype: str, device: torch.device, *, experts: bool) -> None:
             raise BackboneError(f"fp8 needs a GPU of the Hopper or Ada kind or newer, not {device}; use bf16 or int8.")
         if experts:
             raise BackboneError("fp8 is not offered for mixtures of experts; use bf16, int8 or int4.")
-    if dtype in ("int8", "int4"):
+    if dtype == "int8" or (dtype == "int4" and device.type != "cpu"):
         try:
             importlib.import_module("torchao.quantization")
         except ImportError as error:
@@ -76,6 +102,10 @@ class Quantiser:
     def quantised(self, linear: nn.Linear) -> nn.Module:
         if self.dtype == "fp8":
             return Fp8Linear(linear)
+        if self.dtype == "int4" and linear.in_features % GROUP:
+            return linear  # no public checkpoint has such a matrix
+        if self.dtype == "int4" and self.device.type == "cpu":
+            return Int4Linear(linear)
         quantization: Any = importlib.import_module("torchao.quantization")
         quantization.quantize_(linear, self._config(quantization))
         return linear
@@ -83,8 +113,7 @@ class Quantiser:
     def _config(self, quantization: Any) -> Any:
         if self.dtype == "int8":
             return quantization.Int8WeightOnlyConfig()
-        packing = "tile_packed_to_4d" if self.device.type == "cuda" else "opaque"
-        return quantization.Int4WeightOnlyConfig(group_size=GROUP, int4_packing_format=packing)
+        return quantization.Int4WeightOnlyConfig(group_size=GROUP, int4_packing_format="tile_packed_to_4d")
 
 
 def _linear(weight: Tensor) -> nn.Linear:
