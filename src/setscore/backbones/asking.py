@@ -102,6 +102,20 @@ class AskingBackbone:
     def __deepcopy__(self, memo: dict[int, object]) -> "AskingBackbone":
         return self  # nothing in it changes, and scikit-learn's `clone` copies every parameter
 
+    def facts(self) -> dict[str, str]:
+        """What `setscore models --check` prints: all of it was checked when the backbone was loaded."""
+        spec, prompter = self.spec, self.prompter
+        answers = [f"{prompter.tokenizer.token(number)!r} ({number})" for number in prompter.answers]
+        return {
+            "backbone": f"{spec.name}, {spec.family}",
+            "attention": f"{self.attention} (offers {', '.join(spec.attention)})",
+            "context": f"{spec.context} tokens",
+            "mask": f"{prompter.tokenizer.token(prompter.mask)!r} ({prompter.mask})",
+            "answers": f"{answers[0]} and {answers[1]}, one token each",
+            "read": f"{spec.shift} before the slot" if spec.shift else "at the slot",
+            "blocks": f"of {spec.block} tokens, block-causal" if spec.block else "none, bidirectional",
+        }
+
     def spans(self, text: str) -> list[tuple[int, int]]:
         return self.prompter.tokenizer.spans(text)
 

@@ -26,6 +26,11 @@ class TextTokenizer:
     def spans(self, text: str) -> list[tuple[int, int]]:
         return list(self._tokenizer.encode(text, add_special_tokens=False).offsets)
 
+    def token(self, number: int) -> str | None:
+        """A token as the vocabulary spells it; None for a number it does not have."""
+        spelt: str | None = self._tokenizer.id_to_token(number)
+        return spelt
+
     def special(self, *names: str) -> tuple[int, ...]:
         """Ids of special tokens by name."""
         ids = []

@@ -14,7 +14,7 @@ from setscore.backbones.checkpoints import checkpoint_folder
 from setscore.backbones.native import operations
 from setscore.backbones.native.architecture import family_of, read_architecture
 from setscore.backbones.native.layout import Layout, lay_out
-from setscore.backbones.native.memory import check_room, device_of
+from setscore.backbones.native.memory import check_room, device_of, used_bytes
 from setscore.backbones.native.model import Transformer
 from setscore.backbones.native.names import NAMES
 from setscore.backbones.native.quantise import Quantiser, check_dtype
@@ -25,11 +25,12 @@ from setscore.backbones.packing import Row, make_rows
 from setscore.backbones.specs import SPECS, check_config, folder_spec, read_config
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError
-from setscore.prompts import Verbalizer
+from setscore.prompts import Template, Verbalizer
 from setscore.records import FloatArray, Query
 
 # Enough to keep the matrix units busy; beyond it only memory grows.
 BATCH_TOKENS = {"cuda": 16384, "cpu": 2048}
+CHECKED = Template.of("express").query("Crude prices fell again.", "oil")
 
 
 class NativeBackbone(AskingBackbone):
@@ -43,8 +44,11 @@ class NativeBackbone(AskingBackbone):
         *,
         adjustment: Adjustment | None = None,
         batch_tokens: int | None = None,
+        origin: str = "made in memory",
+        dtype: str = "",
     ) -> None:
         super().__init__(prompter, attention, adjustment)
+        self.origin, self.dtype = origin, dtype or str(model.norm.dtype).removeprefix("torch.")
         self.model, self.device = model, model.embedding.device
         self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
 
@@ -65,6 +69,21 @@ class NativeBackbone(AskingBackbone):
             ):
                 found[owner].append(value)
         return [np.array(values) for values in found]
+
+    def facts(self) -> dict[str, str]:
+        """The shared facts, and those of the weights and the device."""
+        used = used_bytes(self.model)
+        (mass,) = self.answer_mass([CHECKED])
+        (value,) = self.log_odds([CHECKED])
+        more = {
+            "checkpoint": self.origin,
+            "weights": f"{self.model.architecture.parameters() / 1e9:.3f} B parameters, every tensor accounted for",
+            "dtype": f"{self.dtype} on {self.device}, {used / 1e9:.2f} GB; passes of {self.batch_tokens} tokens",
+            "sample": f"log-odds {value[0]:.2f}, p(yes) + p(no) = {mass[0]:.4f} of the vocabulary",
+        }
+        if self.device.type == "cuda":
+            more["peak memory"] = f"{torch.cuda.max_memory_allocated(self.device) / 1e9:.2f} GB"
+        return super().facts() | more
 
     def hidden(self, documents: Documents) -> Iterator[tuple[Layout, Tensor]]:
         """Batches, and their hidden states [S, C] where answers are read."""
@@ -122,7 +141,16 @@ def load(
     prompter = Prompter(spec, loaded.tokenizer, verbalizer, chat=options.chat)
     loaded.model.use(operations.compiled() if options.compile else operations.PLAIN)
     adjustment = Adjustment(options.guidance, options.prior)
-    return NativeBackbone(loaded.model, prompter, attention, adjustment=adjustment, batch_tokens=options.batch_tokens)
+    revision = options.revision or spec.revision
+    return NativeBackbone(
+        loaded.model,
+        prompter,
+        attention,
+        adjustment=adjustment,
+        batch_tokens=options.batch_tokens,
+        origin=f"{spec.repository}, revision {revision}" if spec.repository else str(loaded.folder),
+        dtype="bf16" if options.dtype == "auto" else options.dtype,
+    )
 
 
 def load_checkpoint(spec: BackboneSpec, options: RunOptions) -> Loaded:

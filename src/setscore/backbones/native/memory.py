@@ -45,6 +45,18 @@ def pass_bytes(architecture: Architecture, dtype: str, batch_tokens: int) -> int
     return int(batch_tokens * numbers * (4 if dtype == "fp32" else 2))
 
 
+def used_bytes(model: torch.nn.Module) -> int:
+    """Bytes that a model's weights take; quantised ones are looked into."""
+
+    def size(tensor: torch.Tensor) -> int:
+        if hasattr(tensor, "__tensor_flatten__"):
+            names, _ = tensor.__tensor_flatten__()
+            return sum(size(getattr(tensor, name)) for name in names)
+        return tensor.numel() * tensor.element_size()
+
+    return sum(size(parameter.data) for parameter in model.parameters())
+
+
 def free_bytes(device: torch.device) -> int:
     """Memory that can still be had on a device."""
     if device.type == "cuda":
