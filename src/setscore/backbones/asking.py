@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from setscore.backbones.base import Attention, BackboneSpec
-from setscore.backbones.packing import Question, Tokens
+from setscore.backbones.packing import Documents, Question, Tokens
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError, ScoreError
 from setscore.prompts import Verbalizer
 from setscore.records import FloatArray, Query, Slot
 
-Documents = dict[Tokens, list[Question]]
 Pieces = tuple[str | Slot, ...]
 
 

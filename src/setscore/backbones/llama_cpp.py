@@ -1,8 +1,8 @@
 """A .gguf file of LLaDA or Dream, run by llama.cpp: the way for laptops, without torch.
 
 It goes through the low-level bindings of llama-cpp-python (extra llamacpp; names as in 0.3.36): the high-level `eval`
-assumes that tokens see only what comes before them. Attention is switched to non-causal, a pass reads one prompt, and logits are taken at
-the slots alone. Attention is exact: there is one pass per document and label.
+assumes that tokens see only what comes before them. Attention is switched to non-causal, a pass reads one prompt, and
+logits are taken at the slots alone. Attention is exact: there is one pass per document and label.
 """
 
 import ctypes
@@ -16,10 +16,10 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from setscore.backbones.asking import Adjustment, AskingBackbone, Documents, Prompter
+from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
 from setscore.backbones.options import RunOptions
-from setscore.backbones.packing import Row, make_rows
+from setscore.backbones.packing import Documents, Row, make_rows
 from setscore.backbones.specs import FAMILY_SPECS
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError, MissingExtraError

@@ -14,13 +14,13 @@ import torch
 import transformers
 from torch import Tensor
 
-from setscore.backbones.asking import Adjustment, AskingBackbone, Documents, Prompter
+from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
 from setscore.backbones.checkpoints import PICKLES, SETTINGS, WEIGHTS, fetch
 from setscore.backbones.native.memory import device_of
 from setscore.backbones.native.running import in_batches
 from setscore.backbones.options import RunOptions
-from setscore.backbones.packing import Row, make_rows
+from setscore.backbones.packing import Documents, Row, make_rows
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError
 from setscore.prompts import Verbalizer

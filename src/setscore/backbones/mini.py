@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from setscore.backbones.asking import Adjustment, AskingBackbone, Documents, Prompter
+from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
 from setscore.backbones.options import RunOptions
-from setscore.backbones.packing import Packed, make_batches, make_rows, pack
+from setscore.backbones.packing import Documents, Packed, make_batches, make_rows, pack
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError
 from setscore.prompts import Verbalizer

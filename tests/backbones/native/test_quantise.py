@@ -11,7 +11,8 @@ from torch import nn
 
 from setscore.backbones import RunOptions, load_backbone
 from setscore.backbones.native.memory import LINEAR_BYTES
-from setscore.backbones.native.quantise import Fp8Linear, Int4Linear, Quantiser, check_dtype, to_fp8, to_int4
+from setscore.backbones.native.operations import to_fp8
+from setscore.backbones.native.quantise import Fp8Linear, Int4Linear, Quantiser, check_dtype, to_int4
 from setscore.errors import BackboneError, MissingExtraError
 from setscore.prompts import Template
 

@@ -1,7 +1,9 @@
 """Attention over groups of different lengths without padding, with the log-sum-exp that merging needs."""
 
 import functools
+import inspect
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -54,9 +56,29 @@ def flash_fits(q: Tensor) -> bool:
     return q.is_cuda and half and q.shape[-1] % 8 == 0 and q.shape[-1] <= 256 and _has_flash()
 
 
+@functools.cache
+def _takes_groups() -> bool:
+    """Whether grouped keys have to be announced; before that they were taken silently."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    return "enable_gqa" in inspect.signature(varlen_attn).parameters
+
+
+@functools.cache
+def _heads_first(device: torch.device) -> bool:
+    """Whether the kernel's log-sum-exp is [heads, Q]: torch documents [Q, heads], but has given the other."""
+    from torch.nn.attention.varlen import AuxRequest, varlen_attn
+
+    x = torch.zeros(3, 2, 64, dtype=torch.bfloat16, device=device)
+    starts = torch.tensor([0, 3], dtype=torch.int32, device=device)
+    _, lse = varlen_attn(x, x, x, starts, starts, 3, 3, return_aux=AuxRequest(lse=True))
+    return bool(lse.shape[0] == 2)
+
+
 def _flash(q: Tensor, k: Tensor, v: Tensor, part: Part, *, with_lse: bool) -> tuple[Tensor, Tensor | None]:
     from torch.nn.attention.varlen import AuxRequest, varlen_attn
 
+    grouped: dict[str, Any] = {"enable_gqa": True} if q.shape[1] != k.shape[1] and _takes_groups() else {}
     found = varlen_attn(
         q.contiguous(),
         k.contiguous(),
@@ -66,11 +88,11 @@ def _flash(q: Tensor, k: Tensor, v: Tensor, part: Part, *, with_lse: bool) -> tu
         max(part.query_lengths),
         max(part.key_lengths),
         return_aux=AuxRequest(lse=True) if with_lse else None,
-        enable_gqa=q.shape[1] != k.shape[1],
+        **grouped,
     )
     if isinstance(found, tuple):
         out, lse = found
-        return out, lse.transpose(0, 1)  # [heads, Q] to [Q, heads]
+        return out, lse.transpose(0, 1) if _heads_first(q.device) else lse
     return found, None
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setscore.backbones.asking import Adjustment, AskingBackbone, Documents, Prompter
+from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
 from setscore.backbones.checkpoints import checkpoint_folder
 from setscore.backbones.native import operations
@@ -21,7 +21,7 @@ from setscore.backbones.native.quantise import Quantiser, check_dtype
 from setscore.backbones.native.running import fit_blocks, in_batches
 from setscore.backbones.native.weights import load_weights, weight_files
 from setscore.backbones.options import RunOptions
-from setscore.backbones.packing import Row, make_rows
+from setscore.backbones.packing import Documents, Row, make_rows
 from setscore.backbones.specs import SPECS, check_config, folder_spec, read_config
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError

@@ -63,12 +63,21 @@ class Experts(nn.Module):
         return mixed if self.shared is None else mixed + self.shared(x)
 
     def _mix(self, x: Tensor, experts: Tensor, weights: Tensor) -> Tensor:
-        """Tokens sorted by expert, each expert's at once, and added up in fp32 [T, C]."""
-        order = experts.flatten().argsort(stable=True)
-        tokens = order // self.router.chosen
-        counts = torch.bincount(experts.flatten(), minlength=self.router.experts)
-        worked = self.work(x[tokens], counts).float() * weights.flatten()[order, None]
-        return torch.zeros_like(x, dtype=torch.float32).index_add_(0, tokens, worked)
+        """Tokens sorted by expert, each expert's at once, then added up in fp32 [T, C] in the order of their rank.
+
+        No `bincount`, which makes the GPU wait for the host, and no `index_add_` of results, whose sums vary there.
+        """
+        chosen = experts.flatten()
+        order = chosen.argsort(stable=True)
+        places = torch.empty_like(order)
+        places[order] = torch.arange(len(order), device=x.device)
+        counts = torch.zeros(self.router.experts, dtype=order.dtype, device=x.device)
+        counts.index_add_(0, chosen, torch.ones_like(chosen))
+        worked = self.work(x[order // self.router.chosen], counts)
+        mixed = torch.zeros_like(x, dtype=torch.float32)
+        for rank, place in enumerate(places.view_as(experts).unbind(1)):
+            mixed += worked[place].float() * weights[:, rank, None]
+        return mixed
 
     def work(self, x: Tensor, counts: Tensor) -> Tensor:
         """x [R, C] sorted by expert; counts [experts] says how many rows each one has."""

@@ -54,6 +54,13 @@ def merge(first: Tensor, first_lse: Tensor, second: Tensor, second_lse: Tensor) 
     return torch.lerp(first.float(), second.float(), weight).to(first.dtype)
 
 
+def to_fp8(x: Tensor) -> tuple[Tensor, Tensor]:
+    """x [R, C] as e4m3, and the fp32 scale [R, 1] that gives it back."""
+    largest = torch.finfo(torch.float8_e4m3fn).max
+    scale = x.abs().amax(dim=-1, keepdim=True).float().clamp(min=1e-12) / largest
+    return (x.float() / scale).clamp(-largest, largest).to(torch.float8_e4m3fn), scale
+
+
 @dataclass(frozen=True)
 class Operations:
     """The functions that a model uses: as they are, or compiled."""
@@ -63,6 +70,7 @@ class Operations:
     rotate: Callable[[Tensor, Tensor, Tensor], Tensor] = rotate
     swiglu: Callable[[Tensor], Tensor] = swiglu
     merge: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor] = merge
+    to_fp8: Callable[[Tensor], tuple[Tensor, Tensor]] = to_fp8
 
 
 PLAIN = Operations()

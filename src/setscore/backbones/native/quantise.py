@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from setscore.backbones.native.experts import Experts
 from setscore.backbones.native.model import Transformer
+from setscore.backbones.native.operations import PLAIN
 from setscore.errors import BackboneError, MissingExtraError
 
 GROUP = 32  # weights that share a scale in int4
@@ -23,13 +24,14 @@ class Fp8Linear(nn.Module):
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
-        weight, scale = to_fp8(linear.weight.detach())
+        self.operations = PLAIN
+        weight, scale = PLAIN.to_fp8(linear.weight.detach())
         self.weight = nn.Parameter(weight, requires_grad=False)
         self.scale = nn.Parameter(scale.T.contiguous(), requires_grad=False)
         self.bias = linear.bias  # may still be on its way
 
     def forward(self, x: Tensor) -> Tensor:
-        rounded, scale = to_fp8(x)
+        rounded, scale = self.operations.to_fp8(x)
         out = torch._scaled_mm(
             rounded, self.weight.T, scale_a=scale, scale_b=self.scale, out_dtype=torch.bfloat16, use_fast_accum=True
         )
@@ -59,13 +61,6 @@ def to_int4(weight: Tensor) -> tuple[Tensor, Tensor]:
     scale = ((high - low) / 15).clamp(min=1e-8)
     numbers = ((groups - low[..., None]) / scale[..., None]).round().clamp(0, 15).to(torch.int32)
     return numbers.view_as(weight), torch.stack((scale, low + 8 * scale), dim=-1).transpose(0, 1).contiguous()
-
-
-def to_fp8(x: Tensor) -> tuple[Tensor, Tensor]:
-    """x [R, C] as e4m3, and the fp32 scale [R, 1] that gives it back."""
-    largest = torch.finfo(torch.float8_e4m3fn).max
-    scale = x.abs().amax(dim=-1, keepdim=True).float().clamp(min=1e-12) / largest
-    return (x.float() / scale).clamp(-largest, largest).to(torch.float8_e4m3fn), scale
 
 
 def check_dtype(dtype: str, device: torch.device, *, experts: bool) -> None:

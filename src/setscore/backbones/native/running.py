@@ -6,9 +6,8 @@ from typing import TypeVar
 
 import torch
 
-from setscore.backbones.asking import Documents
 from setscore.backbones.native.layout import row_tokens
-from setscore.backbones.packing import Question, Row
+from setscore.backbones.packing import Documents, Question, Row
 from setscore.errors import BackboneError
 
 Result = TypeVar("Result")
