@@ -100,3 +100,24 @@ def test_models_lists_what_can_be_downloaded():
     assert code == 0
     for name in ("llada-8b-base", "dream-7b-instruct", "llada2-mini", "llada-moe", "8.0 B"):
         assert name in out
+
+
+def test_models_check_of_a_folder(tmp_path):
+    pytest.importorskip("transformers")
+    import checkpoints
+
+    folder = checkpoints.make(tmp_path, "dream", shards=2)
+    code, out, err = setscore("models", "--check", f"{folder}?device=cpu&dtype=fp32")
+    assert (code, err) == (0, "")
+    for fact in (
+        "'<|mdm_mask|>' (5)",
+        "'Ġyes'",
+        "1 before the slot",
+        "accounted for",
+        "fp32 on cpu",
+        "p(yes) + p(no) =",
+    ):
+        assert fact in out
+    code, _, err = setscore("models", "--check", f"{folder}?device=cuda:9")
+    assert code == 2
+    assert "device 'cuda:9' was asked for, but" in err

@@ -10,7 +10,17 @@ from setscore.backbones.specs import SPECS
 from setscore.errors import BackboneError, MissingExtraError, unknown_name
 from setscore.prompts import Verbalizer
 
-__all__ = ["BACKBONES", "Attention", "Backbone", "BackboneSpec", "RunOptions", "backbone_spec", "load_backbone"]
+__all__ = [
+    "BACKBONES",
+    "Attention",
+    "Backbone",
+    "BackboneSpec",
+    "RunOptions",
+    "backbone_spec",
+    "is_place",
+    "load_backbone",
+    "split_name",
+]
 
 _NATIVE = "setscore.backbones.native.backbone"
 # Each module holds spec_of(name) and load(name, *, attention, verbalizer, threads, options).
@@ -19,15 +29,16 @@ BACKBONES = {"setscore-mini": "setscore.backbones.mini"} | dict.fromkeys(SPECS, 
 _KINDS = {"hf:": "setscore.backbones.masked_lm", ".gguf": "setscore.backbones.llama_cpp"}
 
 
+def is_place(name: str) -> bool:
+    """Whether a name is no entry of the registry but says where a model is: hf:<id>, a .gguf file or a folder."""
+    return name.startswith("hf:") or name.endswith(".gguf") or Path(name).is_dir()
+
+
 def _home(name: str) -> str:
     if name in BACKBONES:
         return BACKBONES[name]
-    if name.startswith("hf:"):
-        return _KINDS["hf:"]
-    if name.endswith(".gguf"):
-        return _KINDS[".gguf"]
-    if Path(name).is_dir():
-        return _NATIVE
+    if is_place(name):
+        return _KINDS["hf:"] if name.startswith("hf:") else _KINDS[".gguf"] if name.endswith(".gguf") else _NATIVE
     others = "Or hf:<id> for a masked language model of transformers, a checkpoint's folder, or a .gguf file."
     raise BackboneError(f"{unknown_name('backbone', name, BACKBONES)} {others}")
 
