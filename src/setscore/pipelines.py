@@ -25,9 +25,9 @@ def pipeline(
 ) -> "ZeroShotPipeline":
     """`pipeline("zero-shot-classification")`, as in transformers.
 
-    `model` is a backbone of SetScore, or `hf:<id>` for a masked language model. `batch_size` is taken so that calls need
-    no change, and does nothing: batches are made by length. `device` may say the CPU, or, for a model that is not
-    embedded, a GPU.
+    `model` is a backbone of SetScore, or `hf:<id>` for a masked language model. `batch_size` is taken so that calls
+    need no change, and does nothing: batches are made by length. `device` may say the CPU, or, for a model that is
+    not embedded, a GPU.
     """
     if task != TASK:
         raise SetScoreError(f"the only task is {TASK!r}, got {task!r}.")

@@ -47,7 +47,7 @@ FAMILY_SPECS = {
     "illada": BackboneSpec(
         name="illada",
         family="illada",
-        summary="masked diffusion, bidirectional, grouped keys, tied head",
+        summary="LLaDA's successor, grouped keys",
         parameters=7_615_025_152,
         context=8192,
         attention=("exact", "shared"),
@@ -59,7 +59,7 @@ FAMILY_SPECS = {
     "dream": BackboneSpec(
         name="dream",
         family="dream",
-        summary="masked diffusion made from Qwen2.5, reads one place earlier",
+        summary="made from Qwen2.5, reads one place earlier",
         parameters=7_615_616_512,
         context=2048,
         attention=("exact", "shared"),
@@ -120,16 +120,15 @@ def _spec(name: str, family: str, repository: str, revision: str = "main", **dif
     return replace(template, name=name, repository=repository, revision=revision, **differences)
 
 
-_LLADA1 = "masked diffusion from scratch, the paper's"
 SPECS = {
     spec.name: spec
     for spec in (
         _spec("llada-8b-base", "llada", "GSAI-ML/LLaDA-8B-Base", "0f2787f2d87eac5eed8a087d5ecd24277e6255b2", chat=None,
-              summary=f"{_LLADA1} main backbone"),
+              summary="the paper's main backbone"),
         _spec("llada-8b-instruct", "llada", "GSAI-ML/LLaDA-8B-Instruct", "08b83a6feb34df1a6011b80c3c00c7563e963b07",
-              summary=f"{_LLADA1}, instruction-tuned"),
+              summary="the same, instruction-tuned"),
         _spec("llada-1.5", "llada", "GSAI-ML/LLaDA-1.5", "43716255dd5ce01192bcfc073a2557e969a2f271",
-              summary="LLaDA-8B-Instruct after preference optimisation"),
+              summary="the same, after preference optimisation"),
         _spec("illada", "illada", "GSAI-ML/iLLaDA-8B-Base"),
         _spec("illada-instruct", "illada", "GSAI-ML/iLLaDA-8B-Instruct"),
         _spec("dream-7b-base", "dream", "Dream-org/Dream-v0-Base-7B", "6572adb5535263e4d1a337b56942ba48b6dee2a9",
@@ -137,13 +136,13 @@ SPECS = {
         _spec("dream-7b-instruct", "dream", "Dream-org/Dream-v0-Instruct-7B",
               "05334cb9faaf763692dcf9d8737c642be2b2a6ae"),
         _spec("llada2-mini", "llada2", "inclusionAI/LLaDA2.0-mini", "d23215abc5f5675daf171f6739d0386eab53f712",
-              summary="LLaDA2.0, mixture of experts (1.4 B active), blocks of 32"),
+              summary="experts (1.4 B active), blocks of 32"),
         _spec("llada2.1-mini", "llada2", "inclusionAI/LLaDA2.1-mini", "bbb5715c881500b34234071e68dbf38c3d657c4e",
-              summary="LLaDA2.1, mixture of experts (1.4 B active), blocks of 32", context=4096),
+              summary="experts (1.4 B active), blocks of 32", context=4096),
         _spec("llada2-flash", "llada2", "inclusionAI/LLaDA2.0-flash", parameters=102_900_000_000,
-              summary="LLaDA2.0, mixture of experts (6.1 B active), blocks of 32; several GPUs"),
+              summary="experts (6.1 B active), blocks of 32, several GPUs"),
         _spec("llada-moe", "llada-moe", "inclusionAI/LLaDA-MoE-7B-A1B-Instruct",
-              "783d3467f108d28ac0a78d3e41af16ab05cabd8d", summary="mixture of experts (1.4 B active), bidirectional"),
+              "783d3467f108d28ac0a78d3e41af16ab05cabd8d", summary="experts (1.4 B active), bidirectional"),
         _spec("sdar-8b", "sdar", "JetLM/SDAR-8B-Chat"),
     )
 }  # fmt: skip
