@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import setscore
+from scipy.stats import spearmanr
 
 from setscore import SetScoreClassifier
 from setscore.experiments.attention import compare_attention, rank_correlation
@@ -80,6 +81,8 @@ def test_rank_correlation():
     assert rank_correlation(values, np.exp(values)) == pytest.approx(1)
     assert rank_correlation(values, -values) == pytest.approx(-1)
     assert rank_correlation(values, np.ones((2, 2))) == 1
+    tied, other = np.array([[1.0, 1.0, 2.0, 5.0]]), np.array([[3.0, 1.0, 2.0, 2.0]])
+    assert rank_correlation(tied, other) == pytest.approx(spearmanr(tied[0], other[0]).statistic)
 
 
 def test_models_check():

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import rankdata
 
 from setscore.backbones import load_backbone
 from setscore.calibration.objectives import best_cut
@@ -77,10 +76,16 @@ def compare_attention(
 
 def rank_correlation(first: FloatArray, second: FloatArray) -> float:
     """Spearman's: Pearson's of the ranks, ties at their mean rank; 1 when one of them has no order at all."""
-    a, b = (rankdata(values.ravel()) for values in (first, second))
+    a, b = (_ranks(values.ravel()) for values in (first, second))
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return 1.0
     return float(np.corrcoef(a, b)[0, 1])
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    mean: FloatArray = np.cumsum(counts) - (counts - 1) / 2
+    return mean[which]
 
 
 def _measure(classifier: SetScoreClassifier, mode: str, texts: Sequence[str], gold: BoolArray | None) -> Measured:

@@ -1,5 +1,7 @@
 """A checkpoint's folder as a backbone: what it answers, in which order, and what happens when something is wrong."""
 
+import sys
+
 import checkpoints
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from setscore.backbones import RunOptions, backbone_spec, load_backbone
 from setscore.backbones.native import backbone as native
 from setscore.backbones.native import memory, running
 from setscore.backbones.packing import Question, Row
-from setscore.errors import BackboneError, ScoreError
+from setscore.errors import BackboneError, MissingExtraError, ScoreError, VerbalizerError
 from setscore.prompts import Template, Verbalizer
 from setscore.records import Query, Slot
 
@@ -261,6 +263,21 @@ def test_too_little_memory_says_how_much_and_what_fits(folders, monkeypatch):
         message = rf"needs [\d.]+ GB in bf16, and cpu has {free / 1000:.1f} GB free: {hint}"
         with pytest.raises(BackboneError, match=message):
             load(folders["llada"], dtype="bf16", batch_tokens=1)
+
+
+def test_an_answer_of_several_tokens_shows_how_it_splits(folders):
+    with pytest.raises(VerbalizerError, match=r"the answer ' perhaps' must be one token, but splits into \["):
+        load_backbone(str(folders["llada"]), verbalizer=Verbalizer("yes", "perhaps"), options=FP32)
+
+
+def test_without_torch_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for name in [name for name in sys.modules if name.startswith("setscore.backbones.native")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert backbone_spec("llada-8b-base").mask_id == 126336  # the table needs no torch
+    message = r"llada-8b-base \(it imports torch\) needs the extra 'torch': pip install 'dllm-setscore\[torch\]'"
+    with pytest.raises(MissingExtraError, match=message):
+        load_backbone("llada-8b-base")
 
 
 def test_names_and_options():
