@@ -120,12 +120,18 @@ def test_every_parameter_is_finished_once_and_never_on_the_meta_device(tmp_path,
             {"score_function": "softmax"},
             "says score_function='softmax'; this transformer only does score_function='sig",
         ),
-        ({"rope_scaling": {"type": "yarn"}}, "says rope_scaling="),
+        ({"rope_scaling": {"type": "yarn"}}, "says rope_scaling=.* this transformer does not stretch positions"),
+        ({"rope_scaling": {"rope_type": "default", "factor": 2.0}}, "says rope_scaling="),
     ],
 )
 def test_what_the_transformer_cannot_do_is_refused(change, message):
     with pytest.raises(BackboneError, match=message):
         read_architecture(checkpoints.LLADA2_CONFIG | change)
+
+
+def test_positions_that_are_not_stretched_may_say_so():
+    plain = {"rope_scaling": {"rope_type": "default", "factor": 1.0}}
+    assert read_architecture(checkpoints.LLADA2_CONFIG | plain) == read_architecture(checkpoints.LLADA2_CONFIG)
 
 
 def test_a_config_without_a_needed_entry():

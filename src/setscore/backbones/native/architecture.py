@@ -1,7 +1,8 @@
 """What a transformer is made of, as data, and how each family's config.json says it.
 
-Sources: modeling_llada.py and config.json of GSAI-ML/LLaDA-8B-*, modeling_dream.py of Dream-org/Dream-v0-*-7B,
-modeling_llada2_moe.py of inclusionAI/LLaDA2.0-mini, modeling_lladamoe.py of inclusionAI/LLaDA-MoE-7B-A1B-*.
+Sources: modeling_llada.py and config.json of GSAI-ML/LLaDA-8B-*, the code of GSAI-ML/iLLaDA-8B-* (ILLaDAForCausalLM),
+modeling_dream.py of Dream-org/Dream-v0-*-7B, modeling_llada2_moe.py of inclusionAI/LLaDA2.0-mini, modeling_lladamoe.py
+of inclusionAI/LLaDA-MoE-7B-A1B-*.
 """
 
 from collections.abc import Callable, Mapping
@@ -107,7 +108,10 @@ def _llada(config: Config) -> Architecture:
 
 def _common(config: Config, **differences: Any) -> Architecture:
     """The names that Llama gave to config.json, which most families kept."""
-    _refuse(config, {"hidden_act": "silu", "rope_scaling": None, "use_sliding_window": False, "use_mrope": False})
+    _refuse(config, {"hidden_act": "silu", "use_sliding_window": False, "use_mrope": False})
+    scaling = config.get("rope_scaling") or {}
+    if scaling.get("rope_type", scaling.get("type", "default")) != "default" or scaling.get("factor", 1.0) != 1.0:
+        raise BackboneError(f"config.json says rope_scaling={scaling!r}; this transformer does not stretch positions.")
     head_width = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
     rope = config.get("rope_parameters") or {}
     made: dict[str, Any] = {
@@ -127,7 +131,7 @@ def _common(config: Config, **differences: Any) -> Architecture:
 
 
 def _illada(config: Config) -> Architecture:
-    _refuse(config, {"attention_bias": False, "mlp_bias": False})
+    _refuse(config, {"attention_bias": False, "mlp_bias": False, "layer_norm_eps": None})
     return _common(config)
 
 

@@ -1,7 +1,7 @@
 """What each family calls its tensors, and where they go in our transformer.
 
 Sources: model.safetensors.index.json of GSAI-ML/LLaDA-8B-Instruct; the module trees of modeling_dream.py (that of
-Qwen2), modeling_llada2_moe.py, modeling_lladamoe.py and modeling_sdar.py (that of Qwen3). iLLaDA keeps Llama's names.
+Qwen2), modeling_llada2_moe.py, modeling_lladamoe.py, modeling_sdar.py (that of Qwen3) and iLLaDA (that of Llama).
 """
 
 from collections.abc import Iterator
