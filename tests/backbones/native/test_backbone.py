@@ -229,7 +229,7 @@ def test_weights_are_loaded_once(folders, monkeypatch):
 
 
 def test_compiled_operations_give_the_same_numbers(folders, monkeypatch):
-    monkeypatch.setattr(torch, "compile", lambda function, dynamic: function)  # no compiler is needed here
+    monkeypatch.setattr(torch, "compile", lambda function: function)  # no compiler is needed here
     native.operations.compiled.cache_clear()
     assert np.abs(flat(load(folders["llada"], compile=True).log_odds(QUERIES))
                   - flat(load(folders["llada"]).log_odds(QUERIES))).max() < CLOSE  # fmt: skip

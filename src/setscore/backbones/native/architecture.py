@@ -172,7 +172,7 @@ def _llada_moe(config: Config) -> Architecture:
         experts=config["num_experts"],
         chosen=config["num_experts_per_tok"],
         width=config["expert_intermediate_size"],
-        normalise=config.get("norm_topk_prob") or False,
+        normalise=False,  # whatever config.json says: modeling_lladamoe.py never does
         scale=config.get("routed_scaling_factor") or 1.0,
     )
     return _common(config, qk_norm=config.get("qk_layernorm", True), router=router)
