@@ -194,6 +194,24 @@ def tokenizer():
     return made
 
 
+def qwen_tokenizer():
+    """A tokenizer that joins punctuation and the line ends after it, as those of LLaDA and Dream do."""
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    made = Tokenizer(models.BPE())
+    words = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    split = pre_tokenizers.Split(Regex(words), behavior="isolated")
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
+    made.train_from_iterator(["again.\n\nQuestion: Does this? yes no\nAnswer:", " yes no"] * 20, trainer)
+    assert ".\n\n" in [made.decode([number]) for number in made.encode("again.\n\nQuestion").ids]
+    return made
+
+
 FAMILIES = ("llada", "illada", "dream", "llada2", "llada-moe", "sdar")
 
 

@@ -1,5 +1,6 @@
 """What backbones with a tokenizer share: queries as tokens, each asked once, answers in the order asked."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -48,23 +49,41 @@ class Prompter:
 
     def documents(self, queries: Sequence[Query], *, masked: bool = False) -> Documents:
         """Queries by document, all as tokens; equal texts are tokenised once. `masked` hides the documents."""
-        groups: dict[tuple[str, str], list[int]] = {}
+        groups: dict[tuple[str, str, str], list[int]] = {}
         for number, query in enumerate(queries):
-            groups.setdefault((query.prefix, query.document), []).append(number)
-        questions: dict[Pieces, tuple[Tokens, tuple[int, ...]]] = {}
+            groups.setdefault((query.prefix, query.document, self._start(query.question)), []).append(number)
+        questions: dict[tuple[int, Pieces], tuple[Tokens, tuple[int, ...]]] = {}
         documents: Documents = {}
-        for (prefix, text), numbers in groups.items():
-            body = self.tokenizer.ids(text)
-            body = (self.mask,) * len(body) if masked else body
+        for (prefix, text, start), numbers in groups.items():
+            body, taken = self._body(text, start, masked=masked)
             document = self._begin + self.tokenizer.ids(prefix) + body + self._after_document
             for number in numbers:
                 pieces = queries[number].question
-                if pieces not in questions:
-                    questions[pieces] = self._question(pieces)
-                tokens, slots = questions[pieces]
+                if (taken, pieces) not in questions:
+                    questions[taken, pieces] = self._question(pieces, taken)
+                tokens, slots = questions[taken, pieces]
                 self._check_length(number, len(document) + len(tokens))
                 documents.setdefault(document, []).append(Question(number, tokens, slots))
         return documents
+
+    def _start(self, pieces: Pieces) -> str:
+        """The white space and the word that a question begins with, unless a special token comes before it."""
+        if self._after_document or not pieces or not isinstance(pieces[0], str):
+            return ""
+        found = re.match(r"\s+\w+", pieces[0])
+        return found.group() if found else ""
+
+    def _body(self, text: str, start: str, *, masked: bool) -> tuple[Tokens, int]:
+        """The document's tokens, and how many characters of the question they take along.
+
+        A tokenizer may join a full stop and the empty line after it. The paper's prompt is one text, so the white space
+        between document and question is tokenised where it stands, and only then are they parted.
+        """
+        if masked:
+            return (self.mask,) * len(self.tokenizer.ids(text)), 0
+        space = len(start) - len(start.lstrip())
+        joint = self.tokenizer.ids_up_to(text + start, len(text) + space) if space else None
+        return (self.tokenizer.ids(text), 0) if joint is None else (joint, space)
 
     def _check_length(self, number: int, tokens: int) -> None:
         if tokens > self.spec.context:
@@ -73,13 +92,14 @@ class Prompter:
                 " shorten the document or the label."
             )
 
-    def _question(self, pieces: Pieces) -> tuple[Tokens, tuple[int, ...]]:
+    def _question(self, pieces: Pieces, taken: int) -> tuple[Tokens, tuple[int, ...]]:
+        """The question without the `taken` characters that went with the document."""
         tokens: list[int] = []
         slots: list[int] = []
         turn = self._turn  # the user's turn ends where the first answer begins
-        for piece in pieces:
+        for number, piece in enumerate(pieces):
             if isinstance(piece, str):
-                tokens += self.tokenizer.ids(piece)
+                tokens += self.tokenizer.ids(piece[taken:] if number == 0 else piece)
                 continue
             tokens += turn
             turn = ()

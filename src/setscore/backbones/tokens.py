@@ -23,6 +23,13 @@ class TextTokenizer:
     def ids(self, text: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
+    def ids_up_to(self, text: str, cut: int) -> tuple[int, ...] | None:
+        """Ids of text[:cut] as they are within the whole text; None when a token reaches over the cut."""
+        encoded = self._tokenizer.encode(text, add_special_tokens=False)
+        count = next((place for place, (_, end) in enumerate(encoded.offsets) if end > cut), len(encoded.ids))
+        whole = count == len(encoded.ids) or encoded.offsets[count][0] >= cut
+        return tuple(encoded.ids[:count]) if whole else None
+
     def spans(self, text: str) -> list[tuple[int, int]]:
         return list(self._tokenizer.encode(text, add_special_tokens=False).offsets)
 

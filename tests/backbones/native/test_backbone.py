@@ -9,9 +9,12 @@ import torch
 
 from setscore import SetScoreClassifier
 from setscore.backbones import RunOptions, backbone_spec, load_backbone
+from setscore.backbones.asking import Prompter
 from setscore.backbones.native import backbone as native
 from setscore.backbones.native import memory, running
 from setscore.backbones.packing import Question, Row
+from setscore.backbones.specs import SPECS
+from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError, MissingExtraError, ScoreError, VerbalizerError
 from setscore.prompts import Template, Verbalizer
 from setscore.records import Query, Slot
@@ -102,6 +105,22 @@ def test_equal_documents_are_computed_once_with_shared_attention(folders):
     asked = [backbone.prompter.documents([query]).popitem()[1][0] for query in QUERIES[:4]]
     questions = sum(len(question.tokens) for question in asked)
     assert layout.tokens == document + 3 * questions  # `documents` does not drop equal queries, `log_odds` does
+
+
+TEXTS_WITH_ENDS = ["Crude prices fell again.", "no stop", "", "ends in a line\n", "ends in a space ", "🙂", "it's: (a)"]
+
+
+@pytest.mark.parametrize("style", ["gpt2", "qwen"])
+def test_a_prompt_has_the_tokens_of_one_text(style):
+    """The paper tokenises its prompt whole; parting document and question must not change a token."""
+    made = checkpoints.tokenizer() if style == "gpt2" else checkpoints.qwen_tokenizer()
+    prompter = Prompter(SPECS["llada-8b-base"], TextTokenizer(made), Verbalizer("yes", "no"))
+    for text in TEXTS_WITH_ENDS:
+        ((document, (question,)),) = prompter.documents([TEMPLATE.query(text, "oil")]).items()
+        whole = TEMPLATE.text.replace("{document}", text).replace("{label}", "oil")
+        assert made.decode([*document, *question.tokens[:-1]]) == whole
+        if text.strip() == text != "":
+            assert [*document, *question.tokens] == [*made.encode(whole, add_special_tokens=False).ids, 126336]
 
 
 def test_swapping_the_answers_negates_and_scores_do_not_depend_on_the_other_labels(folders):
