@@ -1,6 +1,7 @@
 """A checkpoint's folder as a backbone: what it answers, in which order, and what happens when something is wrong."""
 
 import sys
+import weakref
 
 import checkpoints
 import numpy as np
@@ -219,6 +220,20 @@ class TestOutOfMemory:
     def test_a_single_question_that_does_not_fit_is_an_error(self):
         with pytest.raises(BackboneError, match="no memory for a single question of 10 tokens"):
             self.run([Row((1,) * 9, (Question(0, (2,), (0,)),))], 5)
+
+    def test_what_a_failed_batch_held_is_free_before_the_next_one(self):
+        """A traceback keeps the variables of its frames; with them in memory the smaller batch would fail too."""
+        held = []
+
+        def compute(batch):
+            assert all(reference() is None for reference in held)
+            half_made = torch.zeros(3)
+            held.append(weakref.ref(half_made))
+            if len(batch) > 1:
+                raise torch.OutOfMemoryError("no more")
+            return len(batch)
+
+        assert sum(running.in_batches(self.rows(), 1000, compute)) == 3
 
     def test_other_errors_are_not_swallowed(self):
         def compute(_):

@@ -61,11 +61,14 @@ def in_batches(rows: Sequence[Row], batch_tokens: int, compute: Callable[[list[R
         except Exception as error:
             if not out_of_memory(error):
                 raise
-            budget = max(1, tokens // 2)
-            waiting.extendleft(reversed(_smaller(batch, error)))
-            free_memory()
+            batch = _smaller(batch, error)
+        else:
+            yield result
             continue
-        yield result
+        # Out here the error is gone, and with it the half-made results that its traceback kept.
+        free_memory()
+        budget = max(1, tokens // 2)
+        waiting.extendleft(reversed(batch))
 
 
 def _smaller(batch: list[Row], error: Exception) -> list[Row]:
