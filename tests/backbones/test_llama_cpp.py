@@ -37,6 +37,9 @@ class Library:
     def llama_set_causal_attn(self, context, causal):
         self.causal = causal
 
+    def llama_set_n_threads(self, context, threads, batch):
+        self.threads = threads
+
     def llama_model_meta_val_str(self, model, key, buffer, size):
         found = {b"general.architecture": self.architecture, b"tokenizer.ggml.mask_token_id": str(MASK)}.get(key)
         if found is None:
@@ -89,6 +92,14 @@ def test_a_prompt_is_read_whole_and_one_place_before_the_slot(file):
     assert [i for i, flag in enumerate(batch.logits) if flag] == [place]
     assert answer[0] == -(sum(batch.token) + place)
     assert (file.library.causal, file.library.freed, backbone.attention) == (False, 1, "exact")
+
+
+def test_a_file_is_opened_once_whatever_the_threads(file, monkeypatch):
+    load_backbone(file.name, threads=3)
+    assert file.library.threads == 3
+    monkeypatch.setattr(file.library, "llama_model_load_from_file", lambda *_: pytest.fail("opened again"))
+    load_backbone(file.name, threads=2)
+    assert file.library.threads == 2
 
 
 def test_order_and_several_slots(file):

@@ -1,5 +1,7 @@
 """Masked language models of transformers behind the same interface, on small random models."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -97,6 +99,24 @@ def test_what_is_refused(name, tmp_path):
         load_backbone(name, verbalizer=Verbalizer("yes", "perhaps"), options=RunOptions(device="cpu"))
     with pytest.raises(BackboneError, match="cannot be read by transformers"):
         load_backbone(f"hf:{tmp_path}")
+
+
+def test_weights_are_fetched_and_loaded_once(name, monkeypatch):
+    """A classifier asks for its backbone at every call; a model on the Hub is looked up there once."""
+    from setscore.backbones import masked_lm
+
+    asked = []
+
+    def fetch(repository, revision, wanted):
+        asked.append(wanted)
+        return Path(name.removeprefix("hf:"))
+
+    monkeypatch.setattr(masked_lm, "fetch", fetch)
+    for _ in range(3):
+        load("hf:some/bert").log_odds(QUERIES[:1])
+    assert len(asked) == 2
+    assert "*.safetensors" in asked[1]
+    assert not any("*.py" in pattern for wanted in asked for pattern in wanted)
 
 
 def test_an_unreachable_hub_says_what_to_do(monkeypatch):

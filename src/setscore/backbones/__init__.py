@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 _NATIVE = "setscore.backbones.native.backbone"
-# Each module holds spec_of(name) and load(name, *, attention, verbalizer, threads, options).
+# Each module holds spec_of(name, options) and load(name, *, attention, verbalizer, threads, options).
 BACKBONES = {"setscore-mini": "setscore.backbones.mini"} | dict.fromkeys(SPECS, _NATIVE)
 # Names that say by themselves where to look.
 _KINDS = {"hf:": "setscore.backbones.masked_lm", ".gguf": "setscore.backbones.llama_cpp"}
@@ -51,12 +51,12 @@ def _module(name: str) -> ModuleType:
         raise MissingExtraError(f"{name} (it imports {error.name})", "torch") from error
 
 
-def backbone_spec(name: str) -> BackboneSpec:
+def backbone_spec(name: str, options: RunOptions | None = None) -> BackboneSpec:
     """The spec of a backbone, without loading its weights."""
-    base, _ = split_name(name)
+    base, options = split_name(name, options)
     if base in SPECS:
         return SPECS[base]
-    spec: BackboneSpec = _module(base).spec_of(base)
+    spec: BackboneSpec = _module(base).spec_of(base, options)
     return spec
 
 
@@ -78,7 +78,7 @@ def load_backbone(
             raise BackboneError("this backbone is an object with its own attention and verbalizer; set them there.")
         return name
     base, options = split_name(name, options)
-    modes = backbone_spec(base).attention
+    modes = backbone_spec(base, options).attention
     mode = modes[0] if attention == "auto" else attention
     if mode not in modes:
         raise BackboneError(unknown_name(f"attention mode of {base}", attention, ("auto", *modes)))

@@ -88,7 +88,7 @@ def _library() -> Any:
 
 
 @functools.lru_cache(maxsize=1)
-def _opened(path: str, threads: int | None) -> Opened:
+def _opened(path: str) -> Opened:
     library = _library()
     library.llama_backend_init()
     model = library.llama_model_load_from_file(path.encode(), library.llama_model_default_params())
@@ -97,7 +97,6 @@ def _opened(path: str, threads: int | None) -> Opened:
     params = library.llama_context_default_params()
     # Non-causal attention takes a prompt in one piece, so the batch is as long as the context.
     params.n_ctx = params.n_batch = params.n_ubatch = CONTEXT
-    params.n_threads = params.n_threads_batch = threads or os.cpu_count() or 1
     context = library.llama_init_from_model(model, params)
     if not context:
         raise BackboneError(f"llama.cpp has no memory for a context of {CONTEXT} tokens.")
@@ -112,10 +111,10 @@ def _meta(library: Any, model: Any, key: str) -> str | None:
 
 
 @functools.lru_cache(maxsize=1)
-def _spec(path: str, threads: int | None = None) -> BackboneSpec:
+def _spec(path: str) -> BackboneSpec:
     if not Path(path).is_file():
         raise BackboneError(f"the file {path} does not exist.")
-    opened = _opened(path, threads)
+    opened = _opened(path)
     architecture = _meta(opened.library, opened.model, "general.architecture")
     if architecture not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
@@ -133,7 +132,7 @@ def _spec(path: str, threads: int | None = None) -> BackboneSpec:
     )
 
 
-def spec_of(name: str) -> BackboneSpec:
+def spec_of(name: str, options: RunOptions) -> BackboneSpec:  # noqa: ARG001
     return _spec(name)
 
 
@@ -144,8 +143,10 @@ def load(
     other = set(options.changed()) - {"guidance", "prior", "chat"}
     if other:
         raise BackboneError(f"a .gguf file has its own dtype and device; leave out {', '.join(sorted(other))}.")
-    spec, tokenizer = _spec(name, threads), Path(name).with_name("tokenizer.json")
+    spec, tokenizer = _spec(name), Path(name).with_name("tokenizer.json")
     if not tokenizer.is_file():
         raise BackboneError(f"{tokenizer} is missing: put tokenizer.json of the original checkpoint beside the .gguf.")
     prompter = Prompter(spec, TextTokenizer(Tokenizer.from_file(str(tokenizer))), verbalizer, chat=options.chat)
-    return LlamaCppBackbone(_opened(name, threads), prompter, attention, Adjustment(options.guidance, options.prior))
+    opened, count = _opened(name), threads or os.cpu_count() or 1
+    opened.library.llama_set_n_threads(opened.context, count, count)
+    return LlamaCppBackbone(opened, prompter, attention, Adjustment(options.guidance, options.prior))

@@ -85,7 +85,7 @@ class _Settings:
 
 
 @functools.lru_cache(maxsize=4)
-def _settings(name: str, revision: str | None = None, allow: tuple[str, ...] = ()) -> _Settings:
+def _settings(name: str, revision: str | None, allow: tuple[str, ...]) -> _Settings:
     """The spec that a model's own files give it; weights are not touched."""
     place = name.removeprefix(PREFIX)
     folder = Path(place) if Path(place).is_dir() else fetch(place, revision or "main", SETTINGS)
@@ -142,12 +142,14 @@ def _code_hint(error: Exception) -> str:
     return "It brings code of its own, which is not run unless you say allow='remote-code'."
 
 
-def spec_of(name: str) -> BackboneSpec:
-    return _settings(name).spec
+def spec_of(name: str, options: RunOptions) -> BackboneSpec:
+    return _settings(name, options.revision, options.allow).spec
 
 
-@functools.lru_cache(maxsize=1)
-def _model(folder: Path, device: torch.device, dtype: torch.dtype, allow: tuple[str, ...]) -> Any:
+@functools.lru_cache(maxsize=1)  # a classifier asks for its backbone at every call
+def _model(spec: BackboneSpec, folder: Path, device: torch.device, dtype: torch.dtype, allow: tuple[str, ...]) -> Any:
+    if spec.repository is not None:
+        folder = fetch(spec.repository, spec.revision, SETTINGS + WEIGHTS + PICKLES * ("pickle" in allow))
     try:
         model = transformers.AutoModelForMaskedLM.from_pretrained(
             folder, dtype=dtype, trust_remote_code="remote-code" in allow, use_safetensors="pickle" not in allow
@@ -169,11 +171,7 @@ def load(
     if threads is not None:
         torch.set_num_threads(threads)
     settings = _settings(name, options.revision, options.allow)
-    folder = settings.folder
-    if settings.spec.repository is not None:
-        wanted = SETTINGS + WEIGHTS + PICKLES * ("pickle" in options.allow)
-        folder = fetch(settings.spec.repository, settings.spec.revision, wanted)
-    model = _model(folder, device_of(options.device), DTYPES[options.dtype], options.allow)
+    model = _model(settings.spec, settings.folder, device_of(options.device), DTYPES[options.dtype], options.allow)
     prompter = Prompter(settings.spec, settings.tokenizer, verbalizer, chat=options.chat)
     adjustment = Adjustment(options.guidance, options.prior)
     return MaskedLmBackbone(model, prompter, attention, adjustment=adjustment, batch_tokens=options.batch_tokens)

@@ -103,7 +103,7 @@ class MiniBackbone(AskingBackbone):
             yield pack(batch, shared=shared)
 
 
-def spec_of(name: str) -> BackboneSpec:  # noqa: ARG001
+def spec_of(name: str, options: RunOptions) -> BackboneSpec:  # noqa: ARG001
     return SPEC
 
 

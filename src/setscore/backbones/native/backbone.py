@@ -123,7 +123,7 @@ Key = tuple[str, str | None, str, str, bool]
 _LOADED: dict[Key, Loaded] = {}  # the last one: a classifier asks for its backbone at every call
 
 
-def spec_of(name: str) -> BackboneSpec:
+def spec_of(name: str, options: RunOptions) -> BackboneSpec:  # noqa: ARG001
     if name in SPECS:
         return SPECS[name]
     folder = Path(name)
@@ -134,7 +134,7 @@ def load(
     name: str, *, attention: Attention, verbalizer: Verbalizer, threads: int | None, options: RunOptions
 ) -> NativeBackbone:
     """A checkpoint by name or folder, loaded once for all classifiers of a process."""
-    spec = spec_of(name)
+    spec = spec_of(name, options)
     if threads is not None:
         torch.set_num_threads(threads)
     loaded = load_checkpoint(spec, options)
