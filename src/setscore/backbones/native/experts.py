@@ -83,9 +83,16 @@ class Experts(nn.Module):
         """x [R, C] sorted by expert; counts [experts] says how many rows each one has."""
         stacked = isinstance(self.gate_up, nn.Parameter)
         if stacked and x.is_cuda and x.dtype == torch.bfloat16 and hasattr(functional, "grouped_mm"):
-            stops = counts.cumsum(0).to(torch.int32)
-            inner = self.operations.swiglu(functional.grouped_mm(x, self.gate_up.transpose(1, 2), offs=stops))
-            return functional.grouped_mm(inner, self.down.transpose(1, 2), offs=stops)
+            return self.all_at_once(x, counts)
+        return self.one_by_one(x, counts)
+
+    def all_at_once(self, x: Tensor, counts: Tensor) -> Tensor:
+        """One kernel for all experts."""
+        stops = counts.cumsum(0).to(torch.int32)
+        inner = self.operations.swiglu(functional.grouped_mm(x, self.gate_up.transpose(1, 2), offs=stops))
+        return functional.grouped_mm(inner, self.down.transpose(1, 2), offs=stops)
+
+    def one_by_one(self, x: Tensor, counts: Tensor) -> Tensor:
         parts = []
         for expert, rows in enumerate(torch.split(x, counts.tolist())):
             if len(rows):
