@@ -11,14 +11,11 @@ import time
 
 import torch
 from full_size import CONFIGS, random_model
-from gpu import documents
+from ways import documents, ours
 
 from setscore.backbones.native.architecture import read_architecture
-from setscore.backbones.native.layout import lay_out
 from setscore.backbones.native.memory import used_bytes
 from setscore.backbones.native.quantise import Quantiser
-from setscore.backbones.native.running import fit_blocks, in_batches
-from setscore.backbones.packing import make_rows
 
 SCALED = {"hidden_size": 1024, "num_hidden_layers": 4, "num_experts": 32, "vocab_size": 8192, "num_attention_heads": 8,
           "n_group": 4, "topk_group": 2}  # fmt: skip
@@ -30,16 +27,10 @@ def main() -> None:
     arguments = parser.parse_args()
     shape = read_architecture(CONFIGS["llada2-mini"] | SCALED)
     model = random_model(shape, device="cpu")
-    asked = fit_blocks(documents([96] * 2, 10, shape.vocabulary), shared=True, block=32, mask=1)
-    rows = make_rows(asked, shared=True, row_tokens=2048)
+    asked = documents([96] * 2, 10, shape.vocabulary)
 
-    @torch.inference_mode()
     def score() -> torch.Tensor:
-        def compute(batch):
-            layout = lay_out(batch, shared=True, block=32, shift=0, device="cpu")
-            return model.log_odds(model(layout), 5, 6)
-
-        return torch.cat(list(in_batches(rows, 2048, compute)))
+        return torch.tensor(ours(model, asked, 2048, shared=True, block=32).values)
 
     print("| weights | documents/s | memory MB | log-odds off by (mean) |\n|---|---:|---:|---:|")
     exact = score()
