@@ -43,7 +43,11 @@ class BackboneError(SetScoreError):
 
 
 class ScoreError(SetScoreError):
-    """A backbone answered with something that is not a number."""
+    """A backbone answered with something that is not a number. `queries` are the numbers of those it did so for."""
+
+    def __init__(self, message: str, queries: tuple[int, ...] = ()) -> None:
+        self.queries = queries
+        super().__init__(message)
 
 
 class MissingExtraError(SetScoreError, ImportError):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from setscore.backbones import BACKBONES
+from setscore.backbones import BACKBONES, is_place, split_name
 from setscore.classifier import SetScoreClassifier
 from setscore.errors import LabelError, SetScoreError, TemplateError, unknown_name
 from setscore.records import LabelSet
@@ -25,15 +25,22 @@ def pipeline(
 ) -> "ZeroShotPipeline":
     """`pipeline("zero-shot-classification")`, as in transformers.
 
-    `model` is a backbone of SetScore. `batch_size` is taken so that calls need no change, and does nothing: batches are
-    made by length. `device` may say the CPU.
+    `model` is a backbone of SetScore, or `hf:<id>` for a masked language model. `batch_size` is taken so that calls
+    need no change, and does nothing: batches are made by length. `device` may say the CPU, or, for a model that is
+    not embedded, a GPU.
     """
     if task != TASK:
         raise SetScoreError(f"the only task is {TASK!r}, got {task!r}.")
-    if model not in BACKBONES:
-        raise SetScoreError(unknown_name("backbone", model, BACKBONES) + " Or leave out model=.")
-    if device not in (None, -1, "cpu") and str(device) != "cpu":
-        raise SetScoreError(f"{model} runs on the CPU; leave out device={device!r}.")
+    base, _ = split_name(model)
+    if base not in BACKBONES and not is_place(base):
+        raise SetScoreError(unknown_name("backbone", base, BACKBONES) + " Or leave out model=.")
+    on_cpu = device in (None, -1, "cpu") or str(device) == "cpu"
+    if base == "setscore-mini":
+        if not on_cpu:
+            raise SetScoreError(f"{model} runs on the CPU; leave out device={device!r}.")
+    elif device is not None:
+        where = "cpu" if on_cpu else f"cuda:{device}" if isinstance(device, int) else str(device)
+        model += f"{'&' if '?' in model else '?'}device={where}"
     return ZeroShotPipeline(model, attention)
 
 

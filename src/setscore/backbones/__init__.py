@@ -1,27 +1,62 @@
 """Backbones by name. A registry is a plain dict from a name to where it lives."""
 
 import importlib
+from pathlib import Path
 from types import ModuleType
 
 from setscore.backbones.base import Attention, Backbone, BackboneSpec
-from setscore.errors import BackboneError, unknown_name
+from setscore.backbones.options import RunOptions, split_name
+from setscore.backbones.specs import SPECS
+from setscore.errors import BackboneError, MissingExtraError, unknown_name
 from setscore.prompts import Verbalizer
 
-__all__ = ["BACKBONES", "Attention", "Backbone", "BackboneSpec", "backbone_spec", "load_backbone"]
+__all__ = [
+    "BACKBONES",
+    "Attention",
+    "Backbone",
+    "BackboneSpec",
+    "RunOptions",
+    "backbone_spec",
+    "is_place",
+    "load_backbone",
+    "split_name",
+]
 
-# Each module holds SPEC and load(attention=, verbalizer=, threads=).
-BACKBONES = {"setscore-mini": "setscore.backbones.mini"}
+_NATIVE = "setscore.backbones.native.backbone"
+# Each module holds spec_of(name, options) and load(name, *, attention, verbalizer, threads, options).
+BACKBONES = {"setscore-mini": "setscore.backbones.mini"} | dict.fromkeys(SPECS, _NATIVE)
+# Names that say by themselves where to look.
+_KINDS = {"hf:": "setscore.backbones.masked_lm", ".gguf": "setscore.backbones.llama_cpp"}
+
+
+def is_place(name: str) -> bool:
+    """Whether a name is no entry of the registry but says where a model is: hf:<id>, a .gguf file or a folder."""
+    return name.startswith("hf:") or name.endswith(".gguf") or Path(name).is_dir()
+
+
+def _home(name: str) -> str:
+    if name in BACKBONES:
+        return BACKBONES[name]
+    if is_place(name):
+        return _KINDS["hf:"] if name.startswith("hf:") else _KINDS[".gguf"] if name.endswith(".gguf") else _NATIVE
+    others = "Or hf:<id> for a masked language model of transformers, a checkpoint's folder, or a .gguf file."
+    raise BackboneError(f"{unknown_name('backbone', name, BACKBONES)} {others}")
 
 
 def _module(name: str) -> ModuleType:
-    if name not in BACKBONES:
-        raise BackboneError(unknown_name("backbone", name, BACKBONES))
-    return importlib.import_module(BACKBONES[name])
+    home = _home(name)
+    try:
+        return importlib.import_module(home)
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(f"{name} (it imports {error.name})", "torch") from error
 
 
-def backbone_spec(name: str) -> BackboneSpec:
+def backbone_spec(name: str, options: RunOptions | None = None) -> BackboneSpec:
     """The spec of a backbone, without loading its weights."""
-    spec: BackboneSpec = _module(name).SPEC
+    base, options = split_name(name, options)
+    if base in SPECS:
+        return SPECS[base]
+    spec: BackboneSpec = _module(base).spec_of(base, options)
     return spec
 
 
@@ -31,18 +66,23 @@ def load_backbone(
     attention: str = "auto",
     verbalizer: str | Verbalizer = "yes/no",
     threads: int | None = None,
+    options: RunOptions | None = None,
 ) -> Backbone:
     """A backbone ready to answer; "auto" takes the attention mode that is native to it.
 
-    An object is taken as it is: it was made with its own attention and verbalizer.
+    `name` is one of `setscore models`, `hf:<id>`, a checkpoint's folder or a .gguf file, and may end in options, as in
+    `llada-8b-instruct?dtype=int8`. An object is taken as it is: it was made with its own attention and verbalizer.
     """
     if not isinstance(name, str):
         if attention not in ("auto", name.attention) or Verbalizer.of(verbalizer) != Verbalizer.of("yes/no"):
             raise BackboneError("this backbone is an object with its own attention and verbalizer; set them there.")
         return name
-    modes = backbone_spec(name).attention
+    base, options = split_name(name, options)
+    modes = backbone_spec(base, options).attention
     mode = modes[0] if attention == "auto" else attention
     if mode not in modes:
-        raise BackboneError(unknown_name(f"attention mode of {name}", attention, ("auto", *modes)))
-    backbone: Backbone = _module(name).load(attention=mode, verbalizer=Verbalizer.of(verbalizer), threads=threads)
+        raise BackboneError(unknown_name(f"attention mode of {base}", attention, ("auto", *modes)))
+    backbone: Backbone = _module(base).load(
+        base, attention=mode, verbalizer=Verbalizer.of(verbalizer), threads=threads, options=options
+    )
     return backbone

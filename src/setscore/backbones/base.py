@@ -25,11 +25,19 @@ class BackboneSpec:
     begin: tuple[str, ...] = ()  # special tokens before the prompt,
     after_document: tuple[str, ...] = ()  # between document and question,
     after_question: tuple[str, ...] = ()  # and at the end
+    mask_id: int | None = None  # where a checkpoint gives it as a number
+    shift: int = 0  # the prediction for position p is read at p - shift
+    block: int = 0  # block-causal attention: a token sees the blocks up to its own; 0: it sees everything
+    chat: tuple[str, str] | None = None  # what a chat template puts before the prompt, and between it and the answer
+    chat_tokens: int = 0  # how many tokens that takes, when the backbone is asked in chat mode
+    repository: str | None = None  # where its weights live on the Hugging Face Hub,
+    revision: str | None = None  # and in which version
 
     @property
     def special_tokens(self) -> int:
-        """How many tokens a prompt has beyond its text and slots."""
-        return len(self.begin) + len(self.after_document) + len(self.after_question)
+        """How many tokens a prompt has beyond its text and slots, at most."""
+        filling = max(0, self.block - 1)  # masks up to the end of the answer's block
+        return len(self.begin) + len(self.after_document) + len(self.after_question) + self.chat_tokens + filling
 
 
 class Backbone(Protocol):

@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
+from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
-from setscore.backbones.packing import Packed, Question, Tokens, make_batches, make_rows, pack
+from setscore.backbones.options import RunOptions
+from setscore.backbones.packing import Documents, Packed, make_batches, make_rows, pack
 from setscore.backbones.tokens import TextTokenizer
-from setscore.errors import BackboneError, ScoreError
+from setscore.errors import BackboneError
 from setscore.prompts import Verbalizer
-from setscore.records import FloatArray, IntArray, Query, Slot
+from setscore.records import IntArray, Query
 
 SPEC = BackboneSpec(
     name="setscore-mini",
@@ -62,7 +64,7 @@ def _load(folder: Path, threads: int | None) -> tuple[onnxruntime.InferenceSessi
     return session, TextTokenizer(folder / "tokenizer.json")
 
 
-class MiniBackbone:
+class MiniBackbone(AskingBackbone):
     """`setscore-mini`. `threads=None` uses every physical core."""
 
     def __init__(
@@ -72,89 +74,45 @@ class MiniBackbone:
         verbalizer: Verbalizer,
         folder: Path | None = None,
         threads: int | None = None,
+        adjustment: Adjustment | None = None,
     ) -> None:
-        self.spec, self.attention = SPEC, attention
-        self._session, self._tokenizer = _load(folder or default_folder(), threads)
-        self._answers = self._tokenizer.answers(verbalizer, leading_space=SPEC.leading_space)
-        self._mask = self._tokenizer.special(SPEC.mask)
-        self._begin = self._tokenizer.special(*SPEC.begin)
-        self._after_document = self._tokenizer.special(*SPEC.after_document)
-        self._after_question = self._tokenizer.special(*SPEC.after_question)
+        self._session, tokenizer = _load(folder or default_folder(), threads)
+        super().__init__(Prompter(SPEC, tokenizer, verbalizer), attention, adjustment)
 
-    def __deepcopy__(self, memo: dict[int, object]) -> "MiniBackbone":
-        return self  # nothing in it changes, and scikit-learn's `clone` copies every parameter
-
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        return self._tokenizer.spans(text)
-
-    def log_odds(self, queries: Sequence[Query]) -> list[FloatArray]:
-        """One pass per document (shared) or per query (exact), in batches of like length; the order is restored.
-
-        Equal queries are asked once: it is cheaper, and their answers do not differ by a rounding error.
-        """
-        numbers = {query: number for number, query in enumerate(dict.fromkeys(queries))}
-        answers = [np.empty(query.open_slots) for query in numbers]
-        filled = [0] * len(numbers)
-        for packed in self.batches(list(numbers)):
+    def values(self, documents: Documents) -> Iterator[tuple[int, float]]:
+        """One pass per document (shared) or per query (exact), in batches of like length."""
+        for packed in self._packed(documents):
             (values,) = self._session.run(["log_odds"], self.inputs(packed))
             for owner, value in zip(packed.owners.ravel().tolist(), values.ravel().tolist(), strict=True):
                 if owner >= 0:
-                    answers[owner][filled[owner]] = value
-                    filled[owner] += 1
-        results = [answers[numbers[query]].copy() for query in queries]
-        bad = [number for number, values in enumerate(results) if not np.isfinite(values).all()]
-        if bad:
-            raise ScoreError(f"{SPEC.name} gave NaN or infinity for {len(bad)} queries, the first is number {bad[0]}.")
-        return results
+                    yield owner, value
 
     def inputs(self, packed: Packed) -> dict[str, IntArray]:
         """What the graph is fed for one batch."""
         arrays = {name: getattr(packed, name) for name in ("token_ids", "positions", "segments", "slots")}
-        return arrays | {"verbalizer": np.array(self._answers, dtype=np.int64)}
+        return arrays | {"verbalizer": np.array(self.prompter.answers, dtype=np.int64)}
 
     def batches(self, queries: Sequence[Query]) -> Iterator[Packed]:
         """The queries as they are run."""
+        return self._packed(self.prompter.documents(queries))
+
+    def _packed(self, documents: Documents) -> Iterator[Packed]:
         shared = self.attention == "shared"
-        rows = make_rows(self._group(queries), shared=shared, row_tokens=ROW_TOKENS)
+        rows = make_rows(documents, shared=shared, row_tokens=ROW_TOKENS)
         for batch in make_batches(rows, shared=shared, batch_tokens=BATCH_TOKENS):
             yield pack(batch, shared=shared)
 
-    def _group(self, queries: Sequence[Query]) -> dict[Tokens, list[Question]]:
-        """Queries by document, all as tokens; equal texts are tokenised once."""
-        groups: dict[tuple[str, str], list[int]] = {}
-        for number, query in enumerate(queries):
-            groups.setdefault((query.prefix, query.document), []).append(number)
-        questions: dict[tuple[str | Slot, ...], tuple[Tokens, tuple[int, ...]]] = {}
-        documents: dict[Tokens, list[Question]] = {}
-        for (prefix, text), numbers in groups.items():
-            ids = self._tokenizer.ids
-            document = self._begin + ids(prefix) + ids(text) + self._after_document
-            for number in numbers:
-                pieces = queries[number].question
-                if pieces not in questions:
-                    questions[pieces] = self._question(pieces)
-                tokens, slots = questions[pieces]
-                total = len(document) + len(tokens)
-                if total > SPEC.context:
-                    raise BackboneError(
-                        f"query {number} has {total} tokens, {SPEC.name} reads {SPEC.context}:"
-                        " shorten the document or the label."
-                    )
-                documents.setdefault(document, []).append(Question(number, tokens, slots))
-        return documents
 
-    def _question(self, pieces: tuple[str | Slot, ...]) -> tuple[Tokens, tuple[int, ...]]:
-        tokens: list[int] = []
-        slots: list[int] = []
-        for piece in pieces:
-            if isinstance(piece, str):
-                tokens += self._tokenizer.ids(piece)
-            elif piece.answer is None:
-                slots.append(len(tokens))
-                tokens += self._mask
-            else:
-                tokens.append(self._answers[0 if piece.answer else 1])
-        return (*tokens, *self._after_question), tuple(slots)
+def spec_of(name: str, options: RunOptions) -> BackboneSpec:  # noqa: ARG001
+    return SPEC
 
 
-load = MiniBackbone
+def load(
+    name: str, *, attention: Attention, verbalizer: Verbalizer, threads: int | None, options: RunOptions
+) -> MiniBackbone:
+    """The embedded backbone; of the options only guidance and prior mean anything to it."""
+    other = set(options.changed()) - {"guidance", "prior"}
+    if other and (options.device, other) != ("cpu", {"device"}):
+        raise BackboneError(f"{name} is int8 on the CPU and has one version; leave out {', '.join(sorted(other))}.")
+    adjustment = Adjustment(options.guidance, options.prior)
+    return MiniBackbone(attention=attention, verbalizer=verbalizer, threads=threads, adjustment=adjustment)

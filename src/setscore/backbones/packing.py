@@ -29,6 +29,9 @@ class Question:
     slots: tuple[int, ...]
 
 
+Documents = dict[Tokens, list[Question]]
+
+
 @dataclass(frozen=True)
 class Row:
     """One document (with everything before it) and the questions asked about it in one pass."""
@@ -52,7 +55,7 @@ class Packed:
     owners: IntArray  # [B, S] query numbers; -1 where a row has fewer slots than S
 
 
-def make_rows(documents: dict[Tokens, list[Question]], *, shared: bool, row_tokens: int) -> list[Row]:
+def make_rows(documents: Documents, *, shared: bool, row_tokens: int) -> list[Row]:
     """One row per question, or per document and as many of its questions as `row_tokens` allows.
 
     Questions of one row are padded to the longest of them, so they are split by length, not in the order asked. Equal

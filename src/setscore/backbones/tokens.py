@@ -1,8 +1,10 @@
 """Text to token ids, such that text never becomes a special token."""
 
+import json
+import re
 from pathlib import Path
 
-from tokenizers import Tokenizer
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from setscore.errors import BackboneError, VerbalizerError
 from setscore.prompts import Verbalizer
@@ -11,11 +13,9 @@ from setscore.prompts import Verbalizer
 class TextTokenizer:
     """A tokenizer that reads `[MASK]` or `[SEP]` in a text as the characters they are."""
 
-    def __init__(self, path: Path) -> None:
-        try:
-            self._tokenizer = Tokenizer.from_file(str(path))
-        except Exception as error:  # tokenizers raises bare Exception for a missing or broken file
-            raise BackboneError(f"the tokenizer {path.name} cannot be read: {error}") from error
+    def __init__(self, source: Path | Tokenizer) -> None:
+        """From a tokenizer.json, a checkpoint's folder, or a tokenizer."""
+        self._tokenizer = _read(source) if isinstance(source, Path) else source
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._tokenizer.encode_special_tokens = True
@@ -23,8 +23,20 @@ class TextTokenizer:
     def ids(self, text: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
+    def ids_up_to(self, text: str, cut: int) -> tuple[int, ...] | None:
+        """Ids of text[:cut] as they are within the whole text; None when a token reaches over the cut."""
+        encoded = self._tokenizer.encode(text, add_special_tokens=False)
+        count = next((place for place, (_, end) in enumerate(encoded.offsets) if end > cut), len(encoded.ids))
+        whole = count == len(encoded.ids) or encoded.offsets[count][0] >= cut
+        return tuple(encoded.ids[:count]) if whole else None
+
     def spans(self, text: str) -> list[tuple[int, int]]:
         return list(self._tokenizer.encode(text, add_special_tokens=False).offsets)
+
+    def token(self, number: int) -> str | None:
+        """A token as the vocabulary spells it; None for a number it does not have."""
+        spelt: str | None = self._tokenizer.id_to_token(number)
+        return spelt
 
     def special(self, *names: str) -> tuple[int, ...]:
         """Ids of special tokens by name."""
@@ -34,6 +46,13 @@ class TextTokenizer:
             if token is None:
                 raise BackboneError(f"the tokenizer has no token {name!r}")
             ids.append(token)
+        return tuple(ids)
+
+    def markup(self, text: str) -> tuple[int, ...]:
+        """Ids of a template of our own, in which <...> names a special token."""
+        ids: list[int] = []
+        for part in re.split(r"(<[^<>\s]+>)", text):
+            ids += self.special(part) if part.startswith("<") else self.ids(part)
         return tuple(ids)
 
     def answers(self, verbalizer: Verbalizer, *, leading_space: bool) -> tuple[int, int]:
@@ -51,3 +70,36 @@ class TextTokenizer:
         if ids[0] == ids[1]:
             raise VerbalizerError(f"both answers of {verbalizer} are the same token, so they cannot be compared.")
         return ids[0], ids[1]
+
+
+# How Qwen2, and with it Dream, cuts a text before byte-level BPE (Qwen2's published tokenizer.json).
+_QWEN_WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+def _read(path: Path) -> Tokenizer:
+    file = path / "tokenizer.json" if path.is_dir() else path
+    try:
+        if path.is_dir() and not file.is_file() and (path / "merges.txt").is_file():
+            return _from_merges(path)
+        return Tokenizer.from_file(str(file))
+    except Exception as error:  # tokenizers raises bare Exception for a missing or broken file
+        raise BackboneError(f"the tokenizer {file.name} cannot be read: {error}") from error
+
+
+def _from_merges(folder: Path) -> Tokenizer:
+    """The tokenizer of a folder with vocab.json and merges.txt only, as Dream ships it."""
+    tokenizer = Tokenizer(models.BPE.from_file(str(folder / "vocab.json"), str(folder / "merges.txt")))
+    tokenizer.normalizer = normalizers.NFC()
+    split = pre_tokenizers.Split(Regex(_QWEN_WORDS), behavior="isolated")
+    bytes_ = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, bytes_])
+    tokenizer.decoder = decoders.ByteLevel()
+    settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    added = sorted(settings["added_tokens_decoder"].items(), key=lambda entry: int(entry[0]))
+    for number, entry in added:
+        tokenizer.add_special_tokens([AddedToken(entry["content"], normalized=False)])
+        if tokenizer.token_to_id(entry["content"]) != int(number):
+            raise BackboneError(f"the added token {entry['content']!r} should be token {number}; get the files again.")
+    return tokenizer

@@ -9,6 +9,7 @@ from rich.markup import escape
 from setscore import __version__
 from setscore.cli.calibrate import calibrate
 from setscore.cli.classify import classify
+from setscore.cli.compare import compare_attention
 from setscore.cli.console import errors
 from setscore.cli.datasets import datasets
 from setscore.cli.evaluate import evaluate
@@ -43,6 +44,7 @@ app.command(no_args_is_help=True)(classify)
 app.command(no_args_is_help=True)(calibrate)
 app.command(no_args_is_help=True)(evaluate)
 app.command(no_args_is_help=True)(headroom)
+app.command("compare-attention", no_args_is_help=True)(compare_attention)
 app.command()(datasets)
 app.command()(models)
 

@@ -145,12 +145,14 @@ def describe(classifier: SetScoreClassifier, dataset: Dataset) -> dict[str, Any]
     """Everything that the log-odds depend on, as JSON values."""
     backbone, verbalizer = classifier.backbone, Verbalizer.of(classifier.verbalizer)
     if isinstance(backbone, str):
-        name, native = backbone, backbone_spec(backbone).attention[0]
+        spec = backbone_spec(backbone)
+        name, native = backbone, spec.attention[0]
     else:
-        name, native = backbone.spec.name, backbone.attention
+        spec = backbone.spec
+        name, native = spec.name, backbone.attention
     config: dict[str, Any] = {
         "backbone": name,
-        "weights": _weights(name),
+        "weights": _weights(name) or spec.revision,
         "template": Template.of(classifier.template).text,
         "attention": native if classifier.attention == "auto" else classifier.attention,
         "verbalizer": f"{verbalizer.yes}/{verbalizer.no}",

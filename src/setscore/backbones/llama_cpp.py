@@ -1,0 +1,152 @@
+"""A .gguf file of LLaDA or Dream, run by llama.cpp: the way for laptops, without torch.
+
+It goes through the low-level bindings of llama-cpp-python (extra llamacpp; names as in 0.3.36): the high-level `eval`
+assumes that tokens see only what comes before them. Attention is switched to non-causal, a pass reads one prompt, and
+logits are taken at the slots alone. Attention is exact: there is one pass per document and label.
+"""
+
+import ctypes
+import functools
+import importlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
+from setscore.backbones.base import Attention, BackboneSpec
+from setscore.backbones.options import RunOptions
+from setscore.backbones.packing import Documents, Row, make_rows
+from setscore.backbones.specs import FAMILY_SPECS
+from setscore.backbones.tokens import TextTokenizer
+from setscore.errors import BackboneError, MissingExtraError
+from setscore.prompts import Verbalizer
+
+# general.architecture of the file, and our family.
+ARCHITECTURES = {"llada": "llada", "dream": "dream"}
+CONTEXT = 2048  # memory grows with it, and documents are cut at 600 tokens anyway
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A model and a context of llama.cpp, kept for the life of the process."""
+
+    library: Any
+    model: Any
+    context: Any
+
+
+class LlamaCppBackbone(AskingBackbone):
+    """Answers queries with llama.cpp."""
+
+    def __init__(
+        self, opened: Opened, prompter: Prompter, attention: Attention, adjustment: Adjustment | None = None
+    ) -> None:
+        super().__init__(prompter, attention, adjustment)
+        self.opened = opened
+
+    def values(self, documents: Documents) -> Iterator[tuple[int, float]]:
+        for row in make_rows(documents, shared=False, row_tokens=self.spec.context):
+            (question,) = row.questions
+            for value in self._row(row, question.slots):
+                yield question.query, value
+
+    def _row(self, row: Row, slots: tuple[int, ...]) -> list[float]:
+        library, context = self.opened.library, self.opened.context
+        tokens = [*row.document, *row.questions[0].tokens]
+        reads = [len(row.document) + slot - self.spec.shift for slot in slots]
+        if min(reads, default=0) < 0:
+            raise BackboneError(f"{self.spec.name} reads an answer one place before its slot; put a text before it.")
+        library.llama_memory_clear(library.llama_get_memory(context), True)
+        batch = library.llama_batch_init(len(tokens), 0, 1)
+        try:
+            batch.n_tokens = len(tokens)
+            for place, token in enumerate(tokens):
+                batch.token[place], batch.pos[place] = token, place
+                batch.n_seq_id[place], batch.seq_id[place][0] = 1, 0
+                batch.logits[place] = place in reads
+            if library.llama_decode(context, batch) != 0:
+                raise BackboneError(f"llama.cpp could not read a prompt of {len(tokens)} tokens; shorten the document.")
+            return [self._read(place) for place in reads]
+        finally:
+            library.llama_batch_free(batch)
+
+    def _read(self, place: int) -> float:
+        yes, no = self.prompter.answers
+        logits = self.opened.library.llama_get_logits_ith(self.opened.context, place)
+        return float(logits[yes]) - float(logits[no])
+
+
+def _library() -> Any:
+    try:
+        return importlib.import_module("llama_cpp")
+    except ImportError as error:
+        raise MissingExtraError("a .gguf file", "llamacpp") from error
+
+
+@functools.lru_cache(maxsize=1)
+def _opened(path: str) -> Opened:
+    library = _library()
+    library.llama_backend_init()
+    model = library.llama_model_load_from_file(path.encode(), library.llama_model_default_params())
+    if not model:
+        raise BackboneError(f"llama.cpp cannot read {path}. Check that the file is whole and of a kind that it knows.")
+    params = library.llama_context_default_params()
+    # Non-causal attention takes a prompt in one piece, so the batch is as long as the context.
+    params.n_ctx = params.n_batch = params.n_ubatch = CONTEXT
+    context = library.llama_init_from_model(model, params)
+    if not context:
+        raise BackboneError(f"llama.cpp has no memory for a context of {CONTEXT} tokens.")
+    library.llama_set_causal_attn(context, False)
+    return Opened(library, model, context)
+
+
+def _meta(library: Any, model: Any, key: str) -> str | None:
+    buffer = ctypes.create_string_buffer(256)
+    length = library.llama_model_meta_val_str(model, key.encode(), buffer, len(buffer))
+    return buffer.value.decode() if length >= 0 else None
+
+
+@functools.lru_cache(maxsize=1)
+def _spec(path: str) -> BackboneSpec:
+    if not Path(path).is_file():
+        raise BackboneError(f"the file {path} does not exist.")
+    opened = _opened(path)
+    architecture = _meta(opened.library, opened.model, "general.architecture")
+    if architecture not in ARCHITECTURES:
+        known = ", ".join(ARCHITECTURES)
+        raise BackboneError(f"{path} is of the architecture {architecture}; as a masked model llama.cpp runs {known}.")
+    template = FAMILY_SPECS[ARCHITECTURES[architecture]]
+    mask = _meta(opened.library, opened.model, "tokenizer.ggml.mask_token_id")
+    mask_id = template.mask_id if mask is None else int(mask)
+    return replace(
+        template,
+        name=path,
+        summary=f"{template.summary}; llama.cpp",
+        mask_id=mask_id,
+        context=min(CONTEXT, template.context),
+        attention=("exact",),
+    )
+
+
+def spec_of(name: str, options: RunOptions) -> BackboneSpec:  # noqa: ARG001
+    return _spec(name)
+
+
+def load(
+    name: str, *, attention: Attention, verbalizer: Verbalizer, threads: int | None, options: RunOptions
+) -> LlamaCppBackbone:
+    """A .gguf file; tokenizer.json of the checkpoint it was made from lies beside it."""
+    other = set(options.changed()) - {"guidance", "prior", "chat"}
+    if other:
+        raise BackboneError(f"a .gguf file has its own dtype and device; leave out {', '.join(sorted(other))}.")
+    spec, tokenizer = _spec(name), Path(name).with_name("tokenizer.json")
+    if not tokenizer.is_file():
+        raise BackboneError(f"{tokenizer} is missing: put tokenizer.json of the original checkpoint beside the .gguf.")
+    prompter = Prompter(spec, TextTokenizer(Tokenizer.from_file(str(tokenizer))), verbalizer, chat=options.chat)
+    opened, count = _opened(name), threads or os.cpu_count() or 1
+    opened.library.llama_set_n_threads(opened.context, count, count)
+    return LlamaCppBackbone(opened, prompter, attention, Adjustment(options.guidance, options.prior))

@@ -1,0 +1,177 @@
+"""`hf:<id or folder>`: any AutoModelForMaskedLM of transformers (BERT, RoBERTa, DeBERTa, ModernBERT) as a backbone.
+
+Attention is exact: the document sees the question. Rows of like length share a batch, padded to its longest, under the
+model's own attention mask.
+"""
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from torch import Tensor
+
+from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
+from setscore.backbones.base import Attention, BackboneSpec
+from setscore.backbones.checkpoints import PICKLES, SETTINGS, WEIGHTS, fetch
+from setscore.backbones.native.memory import device_of
+from setscore.backbones.native.running import in_batches
+from setscore.backbones.options import RunOptions
+from setscore.backbones.packing import Documents, Row, make_rows
+from setscore.backbones.tokens import TextTokenizer
+from setscore.errors import BackboneError
+from setscore.prompts import Verbalizer
+
+BATCH_TOKENS = {"cuda": 16384, "cpu": 2048}
+DTYPES = {"auto": torch.float32, "fp32": torch.float32, "bf16": torch.bfloat16}
+PREFIX = "hf:"
+
+
+class MaskedLmBackbone(AskingBackbone):
+    """Answers queries with a masked language model of transformers."""
+
+    def __init__(
+        self,
+        model: Any,
+        prompter: Prompter,
+        attention: Attention,
+        *,
+        adjustment: Adjustment | None = None,
+        batch_tokens: int | None = None,
+    ) -> None:
+        super().__init__(prompter, attention, adjustment)
+        self.model, self.device = model, model.device
+        self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
+
+    def values(self, documents: Documents) -> Iterator[tuple[int, float]]:
+        rows = make_rows(documents, shared=False, row_tokens=self.batch_tokens)
+        for owners, values in in_batches(rows, self.batch_tokens, self._compute):
+            yield from zip(owners, values, strict=True)
+
+    @torch.inference_mode()
+    def _compute(self, rows: list[Row]) -> tuple[list[int], list[float]]:
+        """Query numbers and log-odds of the rows' slots."""
+        owners: list[int] = []
+        places: list[tuple[int, int]] = []
+        texts: list[Tensor] = []
+        for number, row in enumerate(rows):
+            (question,) = row.questions
+            texts.append(torch.tensor([*row.document, *question.tokens]))
+            places += [(number, len(row.document) + slot) for slot in question.slots]
+            owners += [question.query] * len(question.slots)
+        ids = torch.nn.utils.rnn.pad_sequence(texts, batch_first=True)  # padding is masked, so its id does not matter
+        seen = torch.nn.utils.rnn.pad_sequence([torch.ones_like(text) for text in texts], batch_first=True)
+        logits = self.model(input_ids=ids.to(self.device), attention_mask=seen.to(self.device)).logits
+        row_numbers, columns = torch.tensor(places).T
+        read = logits[row_numbers.to(self.device), columns.to(self.device)].float()
+        yes, no = self.prompter.answers
+        return owners, (read[:, yes] - read[:, no]).tolist()
+
+    def facts(self) -> dict[str, str]:
+        used = sum(weight.numel() * weight.element_size() for weight in self.model.parameters())
+        dtype = str(self.model.dtype).removeprefix("torch.")
+        weights = {"weights": f"{used / 1e9:.2f} GB, {dtype} on {self.device}", "class": type(self.model).__name__}
+        return super().facts() | weights
+
+
+@dataclass(frozen=True)
+class _Settings:
+    spec: BackboneSpec
+    folder: Path
+    tokenizer: TextTokenizer
+
+
+@functools.lru_cache(maxsize=4)
+def _settings(name: str, revision: str | None, allow: tuple[str, ...]) -> _Settings:
+    """The spec that a model's own files give it; weights are not touched."""
+    place = name.removeprefix(PREFIX)
+    folder = Path(place) if Path(place).is_dir() else fetch(place, revision or "main", SETTINGS)
+    remote = "remote-code" in allow
+    try:
+        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=remote)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=remote)
+    except Exception as error:  # of many kinds
+        raise BackboneError(
+            f"{name} cannot be read by transformers: {_first_line(error)} {_code_hint(error)}"
+        ) from error
+    if tokenizer.mask_token is None or not tokenizer.is_fast:
+        raise BackboneError(f"{name} has no mask token or no fast tokenizer, so it cannot fill in an answer.")
+    before, after = _specials(tokenizer)
+    limits = (tokenizer.model_max_length, getattr(config, "max_position_embeddings", None))
+    context = min(limit for limit in limits if limit)
+    if context > 100_000:
+        raise BackboneError(f"{name} does not say how many tokens it reads (max_position_embeddings).")
+    spec = BackboneSpec(
+        name=name,
+        family=config.model_type,
+        summary="a masked language model of transformers",
+        parameters=0,
+        context=context,
+        attention=("exact",),
+        licence="see its card",
+        mask=tokenizer.mask_token,
+        leading_space=True,  # WordPiece drops the space, byte-level BPE and SentencePiece keep it in the token
+        begin=before,
+        after_question=after,
+        repository=None if Path(place).is_dir() else place,
+        revision=revision or "main",
+    )
+    return _Settings(spec, folder, TextTokenizer(tokenizer.backend_tokenizer))
+
+
+def _specials(tokenizer: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The special tokens that the tokenizer puts before and after a text."""
+    (plain,) = tokenizer.encode("a", add_special_tokens=False)[:1]
+    ids = tokenizer.encode("a")
+    place = ids.index(plain)
+    length = len(tokenizer.encode("a", add_special_tokens=False))
+    before, after = ids[:place], ids[place + length :]
+    return tuple(tokenizer.convert_ids_to_tokens(before)), tuple(tokenizer.convert_ids_to_tokens(after))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _code_hint(error: Exception) -> str:
+    if "trust_remote_code" not in str(error):
+        return "Check the name, or give the folder of a checkpoint."
+    return "It brings code of its own, which is not run unless you say allow='remote-code'."
+
+
+def spec_of(name: str, options: RunOptions) -> BackboneSpec:
+    return _settings(name, options.revision, options.allow).spec
+
+
+@functools.lru_cache(maxsize=1)  # a classifier asks for its backbone at every call
+def _model(spec: BackboneSpec, folder: Path, device: torch.device, dtype: torch.dtype, allow: tuple[str, ...]) -> Any:
+    if spec.repository is not None:
+        folder = fetch(spec.repository, spec.revision, SETTINGS + WEIGHTS + PICKLES * ("pickle" in allow))
+    try:
+        model = transformers.AutoModelForMaskedLM.from_pretrained(
+            folder, dtype=dtype, trust_remote_code="remote-code" in allow, use_safetensors="pickle" not in allow
+        )
+    except Exception as error:  # of many kinds
+        hint = "" if "pickle" in allow else " Weights that are pickles are not read unless you say allow='pickle'."
+        raise BackboneError(
+            f"{folder} is no masked language model for transformers: {_first_line(error)}{hint}"
+        ) from error
+    return model.to(device).eval()
+
+
+def load(
+    name: str, *, attention: Attention, verbalizer: Verbalizer, threads: int | None, options: RunOptions
+) -> MaskedLmBackbone:
+    """A masked language model by its id on the Hub or its folder."""
+    if options.dtype not in DTYPES:
+        raise BackboneError(f"{name} runs in {', '.join(DTYPES)}; dtype {options.dtype!r} is for native checkpoints.")
+    if threads is not None:
+        torch.set_num_threads(threads)
+    settings = _settings(name, options.revision, options.allow)
+    model = _model(settings.spec, settings.folder, device_of(options.device), DTYPES[options.dtype], options.allow)
+    prompter = Prompter(settings.spec, settings.tokenizer, verbalizer, chat=options.chat)
+    adjustment = Adjustment(options.guidance, options.prior)
+    return MaskedLmBackbone(model, prompter, attention, adjustment=adjustment, batch_tokens=options.batch_tokens)

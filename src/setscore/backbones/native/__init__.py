@@ -1,0 +1,1 @@
+"""One transformer of our own for every masked-diffusion family; it needs the extra `torch`."""

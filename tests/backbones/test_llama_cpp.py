@@ -1,0 +1,137 @@
+"""The llama.cpp backbone, against a stand-in for its low-level bindings that records what it is told."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from setscore.backbones import llama_cpp, load_backbone
+from setscore.errors import BackboneError, MissingExtraError
+from setscore.prompts import Template
+from setscore.records import Query, Slot
+
+WORDS = ["<unk>", "yes", "no", "oil", "rain", "Document", ":", "?", "Answer", "Question", "Does", "this", "express"]
+MASK = 7
+
+
+class Library:
+    """Logits are the sum of the prompt's tokens times the token asked for, plus the place that is read."""
+
+    def __init__(self, architecture="dream"):
+        self.architecture, self.causal, self.freed, self.prompts = architecture, True, 0, []
+
+    def llama_backend_init(self): ...
+    def llama_model_default_params(self): ...
+    def llama_model_load_from_file(self, path, _):
+        return b"broken" not in path
+
+    def llama_context_default_params(self):
+        return SimpleNamespace()
+
+    def llama_init_from_model(self, model, params):
+        assert params.n_ubatch == params.n_ctx
+        return True
+
+    def llama_set_causal_attn(self, context, causal):
+        self.causal = causal
+
+    def llama_set_n_threads(self, context, threads, batch):
+        self.threads = threads
+
+    def llama_model_meta_val_str(self, model, key, buffer, size):
+        found = {b"general.architecture": self.architecture, b"tokenizer.ggml.mask_token_id": str(MASK)}.get(key)
+        if found is None:
+            return -1
+        buffer.value = found.encode()
+        return len(found)
+
+    def llama_get_memory(self, context): ...
+    def llama_memory_clear(self, memory, data): ...
+
+    def llama_batch_init(self, tokens, embeddings, sequences):
+        numbers = [0] * tokens
+        lists = {name: list(numbers) for name in ("token", "pos", "n_seq_id", "logits")}
+        return SimpleNamespace(n_tokens=0, seq_id=[[0] for _ in numbers], **lists)
+
+    def llama_batch_free(self, batch):
+        self.freed += 1
+
+    def llama_decode(self, context, batch):
+        assert not self.causal
+        assert batch.pos == list(range(batch.n_tokens))
+        self.prompts.append(batch)
+        return 0
+
+    def llama_get_logits_ith(self, context, place):
+        assert self.prompts[-1].logits[place]
+        return [float(number * sum(self.prompts[-1].token) + place * number) for number in range(len(WORDS))]
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    library = Library()
+    monkeypatch.setitem(sys.modules, "llama_cpp", library)
+    for cached in (llama_cpp._opened, llama_cpp._spec):
+        cached.cache_clear()
+    made = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    made.save(str(tmp_path / "tokenizer.json"))
+    path = tmp_path / "dream.gguf"
+    path.write_bytes(b"GGUF")
+    return SimpleNamespace(name=str(path), library=library)
+
+
+def test_a_prompt_is_read_whole_and_one_place_before_the_slot(file):
+    backbone = load_backbone(file.name)
+    (answer,) = backbone.log_odds([Template.of("express").query("oil", "rain")])
+    (batch,) = file.library.prompts
+    place = batch.n_tokens - 2  # the slot ends the prompt, Dream reads before it
+    assert batch.token[-1] == MASK
+    assert [i for i, flag in enumerate(batch.logits) if flag] == [place]
+    assert answer[0] == -(sum(batch.token) + place)
+    assert (file.library.causal, file.library.freed, backbone.attention) == (False, 1, "exact")
+
+
+def test_a_file_is_opened_once_whatever_the_threads(file, monkeypatch):
+    load_backbone(file.name, threads=3)
+    assert file.library.threads == 3
+    monkeypatch.setattr(file.library, "llama_model_load_from_file", lambda *_: pytest.fail("opened again"))
+    load_backbone(file.name, threads=2)
+    assert file.library.threads == 2
+
+
+def test_order_and_several_slots(file):
+    backbone = load_backbone(file.name)
+    queries = [Query("Document", text, (": ?", Slot(), "Answer", Slot())) for text in ("oil rain", "oil", "oil rain")]
+    answers = backbone.log_odds(queries)
+    assert [len(answer) for answer in answers] == [2, 2, 2]
+    assert np.array_equal(answers[0], answers[2])
+    assert len(file.library.prompts) == 2  # equal queries are asked once
+
+
+def test_what_is_refused(file, tmp_path, monkeypatch):
+    with pytest.raises(BackboneError, match=r"the file nowhere.gguf does not exist"):
+        load_backbone("nowhere.gguf")
+    with pytest.raises(BackboneError, match="has its own dtype and device; leave out dtype"):
+        load_backbone(f"{file.name}?dtype=int8")
+    (tmp_path / "broken.gguf").write_bytes(b"")
+    with pytest.raises(BackboneError, match=r"llama.cpp cannot read .*broken.gguf"):
+        load_backbone(str(tmp_path / "broken.gguf"))
+    (tmp_path / "tokenizer.json").unlink()
+    with pytest.raises(BackboneError, match=r"put tokenizer.json of the original checkpoint beside"):
+        load_backbone(file.name)
+    llama_cpp._spec.cache_clear()
+    file.library.architecture = "llama"
+    with pytest.raises(BackboneError, match=r"is of the architecture llama; as .* llama.cpp runs llada, dream"):
+        load_backbone(file.name)
+
+
+def test_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "llama_cpp", None)
+    llama_cpp._opened.cache_clear()
+    llama_cpp._spec.cache_clear()
+    (tmp_path / "x.gguf").write_bytes(b"GGUF")
+    with pytest.raises(MissingExtraError, match=r"a .gguf file needs the extra 'llamacpp'"):
+        load_backbone(str(tmp_path / "x.gguf"))

@@ -1,0 +1,126 @@
+"""`setscore compare-attention` and `setscore models --check`, as a user runs them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import setscore
+from scipy.stats import spearmanr
+
+from setscore import SetScoreClassifier
+from setscore.experiments.attention import compare_attention, rank_correlation
+
+DATA = Path(__file__).parents[1] / "data"
+LABELS = DATA / "everyday_labels.yaml"
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return [json.loads(line) for line in (DATA / "everyday.jsonl").read_text(encoding="utf-8").splitlines()][:12]
+
+
+def test_both_modes_with_gold():
+    code, out, err = setscore(
+        "compare-attention", "--file", DATA / "everyday.jsonl", "--labels", LABELS, "--gold", "--limit", 12
+    )
+    assert (code, err) == (0, "")
+    head, exact, shared, _, told = out.splitlines()
+    assert head.split() == [
+        "attention",
+        "documents/s",
+        "micro-F1",
+        "macro-F1",
+        *["best", "micro-F1", "best", "macro-F1"],
+    ]
+    assert [line.split()[0] for line in (exact, shared)] == ["exact", "shared"]
+    assert told.startswith("setscore-mini, 12 documents, 12 labels: ")
+    assert "of 144 decisions flip, rank correlation 0.9" in told
+
+
+def test_without_gold(tmp_path):
+    (tmp_path / "texts.txt").write_text("Crude prices fell again.\nIt rained all week.\n")
+    code, out, _ = setscore("compare-attention", "--file", "texts.txt", "--labels", "oil,weather", folder=tmp_path)
+    assert code == 0
+    assert "F1" not in out
+    assert "2 documents, 2 labels" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--file", "x.txt"], "documents and labels are needed: --file FILE --labels FILE."),
+        (["--file", "x.txt", "--labels", "oil", "--gold"], "--gold needs the inventory as a file"),
+        (["--file", "blank.txt", "--labels", "oil"], "row 2 is empty or blank"),
+        (["--file", "x.txt", "--labels", "oil", "--backbone", "llada-8b-bas"], "Did you mean 'llada-8b-base'?"),
+    ],
+)
+def test_mistakes(tmp_path, arguments, message):
+    (tmp_path / "x.txt").write_text("Oil.\n")
+    (tmp_path / "blank.txt").write_text("Oil.\n\n")
+    code, _, err = setscore("compare-attention", *arguments, folder=tmp_path)
+    assert code == 2
+    assert message in err
+
+
+def test_the_numbers_are_those_of_the_classifiers(rows):
+    texts = [row["text"] for row in rows]
+    classifier = SetScoreClassifier(["oil", "weather", "sports"], threshold=0.3)
+    found = compare_attention(classifier, texts)
+    exact, shared = (
+        SetScoreClassifier(["oil", "weather", "sports"], attention=mode).predict_proba(texts) >= 0.3
+        for mode in ("exact", "shared")
+    )
+    assert found.flips == pytest.approx((exact != shared).mean(), abs=0.06)  # int8 may round a decision the other way
+    assert found.shared.f1 is None
+    assert found.speedup > 0
+
+
+def test_rank_correlation():
+    values = np.array([[1.0, 2.0], [3.0, 4.0]])
+    assert rank_correlation(values, np.exp(values)) == pytest.approx(1)
+    assert rank_correlation(values, -values) == pytest.approx(-1)
+    assert rank_correlation(values, np.ones((2, 2))) == 1
+    tied, other = np.array([[1.0, 1.0, 2.0, 5.0]]), np.array([[3.0, 1.0, 2.0, 2.0]])
+    assert rank_correlation(tied, other) == pytest.approx(spearmanr(tied[0], other[0]).statistic)
+
+
+def test_models_check():
+    code, out, _ = setscore("models", "--check", "setscore-mini")
+    assert code == 0
+    for fact in (
+        "'[MASK]' (103)",
+        "'yes' (2748) and 'no' (2053), one token each",
+        "at the slot",
+        "512 tokens",
+        "shared",
+    ):
+        assert fact in out
+
+
+def test_models_lists_what_can_be_downloaded():
+    code, out, _ = setscore("models")
+    assert code == 0
+    for name in ("llada-8b-base", "dream-7b-instruct", "llada2-mini", "llada-moe", "8.0 B"):
+        assert name in out
+
+
+def test_models_check_of_a_folder(tmp_path):
+    pytest.importorskip("transformers")
+    import checkpoints
+
+    folder = checkpoints.make(tmp_path, "dream", shards=2)
+    code, out, err = setscore("models", "--check", f"{folder}?device=cpu&dtype=fp32")
+    assert (code, err) == (0, "")
+    for fact in (
+        "'<|mdm_mask|>' (5)",
+        "'Ġyes'",
+        "1 before the slot",
+        "accounted for",
+        "fp32 on cpu",
+        "p(yes) + p(no) =",
+    ):
+        assert fact in out
+    code, _, err = setscore("models", "--check", f"{folder}?device=cuda:9")
+    assert code == 2
+    assert "device 'cuda:9' was asked for, but" in err
