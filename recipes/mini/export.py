@@ -46,7 +46,8 @@ def main() -> None:
     texts = [row.document.text for row in read_documents(arguments.texts) if row.document]
 
     arguments.out.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(arguments.tokenizer, arguments.out / "tokenizer.json")
+    if arguments.tokenizer.resolve() != (arguments.out / "tokenizer.json").resolve():
+        shutil.copyfile(arguments.tokenizer, arguments.out / "tokenizer.json")
     with tempfile.TemporaryDirectory() as folder:
         full_precision = Path(folder)
         shutil.copyfile(arguments.tokenizer, full_precision / "tokenizer.json")

@@ -66,7 +66,9 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[tuple[
         name, wanted, command = stage("train", folder / "weights.safetensors", options)
         found.append((f"{name} {number} of {len(runs)}", wanted, [*command, *smoke, "--set", *extra]))
     averaged = [str(out / f"run{number}" / "weights.safetensors") for number in range(1, len(runs) + 1)]
-    name, _, command = stage("average", weights, {"--out": weights})
+    name, _, command = stage(
+        "average", weights, {"--shift": config["shift"], "--tokenizer": TOKENIZER, "--out": weights}
+    )
     found.append((name, weights, [command[0], *averaged, *command[1:]]))
     export = {"--weights": weights, "--tokenizer": TOKENIZER, "--texts": texts, "--out": package}
     parity = HERE.parents[1] / "tests" / "data" / "fp32_log_odds.json" if arguments.package else out / "parity.json"

@@ -18,21 +18,16 @@ from setscore.experiments.attention import compare_attention as compare
 from setscore.records import BoolArray
 
 
-def compare_attention(  # noqa: PLR0917  typer takes options as parameters
-    file: options.File = None,
-    labels: Annotated[
-        str | None, typer.Option("--labels", "-l", help="Names separated by commas, or a file of labels.")
-    ] = None,
-    backbone: options.Backbone = "setscore-mini",
+@options.grouped
+def compare_attention(
+    *,
+    own: options.Own,
     gold: Annotated[bool, typer.Option("--gold", help="The file has a column of gold labels: report F1 too.")] = False,
-    limit: Annotated[int | None, typer.Option(min=2, help="Only the first so many documents.")] = None,
+    backbone: options.Backbone = "setscore-mini",
     template: options.Template = "express",
     verbalizer: options.Verbalizer = "yes/no",
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Probability from which a label applies.")] = 0.5,
-    text_column: options.TextColumn = "text",
-    labels_column: options.LabelsColumn = "labels",
-    id_column: options.IdColumn = "id",
-    separator: options.Separator = ",",
+    limit: Annotated[int | None, typer.Option(min=2, help="Only the first so many documents.")] = None,
 ) -> None:
     """Compare shared attention (the document is read once for all labels) with exact attention (once per label).
 
@@ -45,19 +40,18 @@ def compare_attention(  # noqa: PLR0917  typer takes options as parameters
 
         setscore compare-attention --file labelled.csv --labels labels.yaml --gold --backbone llada-8b-instruct
     """
-    if file is None or labels is None:
+    if own.file is None or own.labels is None:
         raise SetScoreError("documents and labels are needed: --file FILE --labels FILE.")
-    inventory = parse_labels(labels)
+    inventory = parse_labels(str(own.labels))
     truth: BoolArray | None = None
     if gold:
-        if not Path(labels).is_file():
+        if not own.labels.is_file():
             raise SetScoreError("--gold needs the inventory as a file: --labels FILE.")
-        columns = {"text_column": text_column, "labels_column": labels_column, "id_column": id_column}
-        dataset = options.own_documents(file, Path(labels), **columns, separator=separator)
+        dataset = own.load()
         dataset = dataset if limit is None else dataset.head(min(limit, len(dataset)))
         inventory, texts, truth = dataset.labels, list(dataset.texts), dataset.gold
     else:
-        texts = _texts(file, Columns(text_column, id_column))[:limit]
+        texts = _texts(own.file, Columns(own.text_column, own.id_column))[:limit]
     classifier = SetScoreClassifier(
         inventory, backbone=backbone, template=template, verbalizer=verbalizer, threshold=threshold
     )

@@ -10,18 +10,22 @@ from typing import Annotated, Any
 import typer
 
 import setscore.calibration as calibrations
+from setscore import prompts
 from setscore.backbones import load_backbone
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset, find_source, load_files
 from setscore.errors import SetScoreError
 from setscore.experiments import PAPER_SETS, prepare
 from setscore.experiments.slices import SLICES, Experiment
-from setscore.prompts import Template
 from setscore.scorers import PerLabelScorer
 
 Save = Annotated[
     Path | None, typer.Option(help="A folder for the scores: re-used, and gone on with after an interruption.")
 ]
+Backbone = Annotated[str, typer.Option(help="See `setscore models`.")]
+Template = Annotated[str, typer.Option(help="A question by name, or with {label} in it.")]
+Attention = Annotated[str, typer.Option(help="auto, shared or exact.")]
+Verbalizer = Annotated[str, typer.Option(help="The answers to compare.")]
 IdColumn = Annotated[
     str | None, typer.Option(help="... with the document's id; id where there is one, else row numbers.")
 ]
@@ -56,15 +60,15 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 class Model:
     """How the labels are asked."""
 
-    backbone: Annotated[str, typer.Option(help="See `setscore models`.")] = "setscore-mini"
-    template: Annotated[str, typer.Option(help="A question by name, or with {label} in it.")] = "express"
-    attention: Annotated[str, typer.Option(help="auto, shared or exact.")] = "auto"
-    verbalizer: Annotated[str, typer.Option(help="The answers to compare.")] = "yes/no"
+    backbone: Backbone = "setscore-mini"
+    template: Template = "express"
+    attention: Attention = "auto"
+    verbalizer: Verbalizer = "yes/no"
     long_documents: Annotated[str, typer.Option(help="truncate, or chunk into overlapping windows.")] = "truncate"
 
     def classifier(self) -> SetScoreClassifier:
         """Without labels; a mistake in the settings is an error before anything is read or fetched."""
-        PerLabelScorer(Template.of(self.template), self.long_documents)
+        PerLabelScorer(prompts.Template.of(self.template), self.long_documents)
         load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
         return SetScoreClassifier(**vars(self))
 
