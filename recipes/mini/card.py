@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from sources.natural import load_tasks
 
 HERE = Path(__file__).parent
 TEXT = (HERE / "card.md").read_text()
@@ -52,6 +53,7 @@ def card(
         "copied": sum(copied.values()),
         "worded": len(worded),
         "checked": "" if summary["evaluation_documents_checked"] else " (not checked in this run)",
+        "tasks": len(load_tasks(HERE / "tasks")),
         "runs": len(runs),
         "settings": settings(),
         "steps": ", ".join(str(run["step"]) for run in runs),
