@@ -87,6 +87,12 @@ def test_one_command_for_a_table_of_scorers(folder):
         "permutation?orders=2",
         "bp",
     ]
+    code, _, err = setscore("evaluate", *OWN, *options[2:], "--scorer", "milp", "--json", "found.json", folder=folder)
+    assert code == 0, err
+    found = json.loads((folder / "found.json").read_text())
+    assert found["format"] == "setscore.scorers/1"
+    assert found["datasets"]["own.jsonl"]["milp"]["forwards"] == 1
+    assert found["datasets"]["own.jsonl"]["milp"]["metrics"]["micro_f1"]["sd"] is None
     code, _, err = setscore("evaluate", *OWN, *options, "--save", "scores", folder=folder)
     assert code == 2
     assert "are for one scorer that learns nothing" in err

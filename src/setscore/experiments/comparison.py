@@ -1,9 +1,11 @@
 """Ways of scoring beside each other: the same documents, the same calibration, what each costs."""
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +41,17 @@ class Method:
     forwards: float
     speed: float
     details: Mapping[str, float]
+
+    def as_json(self) -> dict[str, Any]:
+        """As JSON values; without a second seed the deviation is null."""
+        spreads = {
+            what: {
+                key: {"mean": mean, "sd": None if math.isnan(spread.sd[key]) else spread.sd[key]}
+                for key, mean in spread.mean.items()
+            }
+            for what, spread in (("metrics", self.metrics), ("uncalibrated", self.uncalibrated))
+        }
+        return {"forwards": self.forwards, "documents_per_second": self.speed, "details": dict(self.details)} | spreads
 
 
 @dataclass(frozen=True)
