@@ -28,6 +28,7 @@ def draw_slot_bias(path: str | Path, found: SlotBias, names: Sequence[str], titl
         axis.set_xlabel(what)
         _grid(axis)
     axes[0].axvline(0, color="0.6", linewidth=0.8)
+    axes[1].set_xlim(-3, 103)
     _names(axes[0], [f"{place + 1}: {name}" for place, name in enumerate(names)])
     axes[0].set_ylabel("slot: the label there in the given order")
     _save(figure, axes[1], path)
@@ -43,6 +44,7 @@ def draw_label_rates(path: str | Path, found: Mapping[str, LabelRates], names: S
         label = f"{name}, mean |difference| {100 * rates.deviation:.1f}%"
         axis.plot(100 * rates.predicted, places, "oD^"[number % 3], color=f"C{number}", markersize=4.5, label=label)
     axis.set_xlabel("documents with the label, %")
+    axis.set_xlim(left=-1)
     _grid(axis)
     _names(axis, names)
     _save(figure, axis, path)
