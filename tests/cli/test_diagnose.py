@@ -26,9 +26,10 @@ OWN = ("--file", "own.jsonl", "--labels", "labels.txt")
 
 def test_diagnose_prints_every_table_and_draws(folder):
     pytest.importorskip("matplotlib")
-    code, out, err = setscore("diagnose", *OWN, "--orders", "3", "--pictures", "pictures", folder=folder)
+    options = ("--orders", "3", "--pictures", "pictures", "--against", "setscore-mini")
+    code, out, err = setscore("diagnose", *OWN, *options, folder=folder)
     assert code == 0, err
-    for title in ("Slot bias of the all-masked prompt", "Labels, asked one by one", "Wording"):
+    for title in ("Slot bias of the all-masked prompt", "Labels, asked one by one", "Wording", "The same prompts"):
         assert title in out
     assert "Mean absolute difference from gold" in out
     assert "setscore-mini reads only the two answers" in err

@@ -104,6 +104,8 @@ def test_a_probe_tells_sharper_answers_from_weaker_slots():
     assert calm.slot_spread < 1.5
     assert calm.first_slot < base.first_slot
     assert base.mass == 0.5
+    one = diagnosis.probe(PlantedBackbone(), TEXTS, LabelSet.of(["oil"]), gold[:, :1], EXPRESS)
+    assert one.slot_spread is one.first_slot is None  # nothing to permute
 
 
 @pytest.mark.parametrize("count", [3, 100])

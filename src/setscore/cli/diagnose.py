@@ -12,7 +12,7 @@ from setscore.backbones import Backbone, load_backbone
 from setscore.cli import options
 from setscore.cli.console import remark, results
 from setscore.datasets import Dataset
-from setscore.errors import BackboneError, SetScoreError
+from setscore.errors import SetScoreError
 from setscore.experiments import diagnosis
 from setscore.experiments.diagnosis_pictures import draw_label_bias, draw_label_rates, draw_slot_bias
 from setscore.experiments.pictures import check_plots
@@ -21,6 +21,7 @@ from setscore.records import FloatArray
 from setscore.scorers import PerLabelScorer
 
 DOCUMENTS = 100  # without --limit
+MASS_DOCUMENTS = 20  # whose whole vocabulary is looked at
 
 
 @options.grouped
@@ -97,7 +98,7 @@ def _dataset(names: list[str] | None, documents: options.Documents, own: options
 def _slots(model: Backbone, dataset: Dataset, orders: int, pictures: Path | None, title: str) -> None:
     try:
         found = diagnosis.slot_bias(model, dataset.texts, dataset.labels, orders=orders)
-    except (BackboneError, SetScoreError) as error:
+    except SetScoreError as error:
         remark(f"slot bias is left out: {error}")
         return
     names = dataset.labels.names
@@ -124,8 +125,11 @@ def _slots(model: Backbone, dataset: Dataset, orders: int, pictures: Path | None
 
 def _labels(model: Backbone, dataset: Dataset, template: Template, pictures: Path | None, title: str) -> None:
     empty = diagnosis.empty_document_bias(model, template, dataset.labels)
-    log_odds = PerLabelScorer(template).score(model, dataset.texts, dataset.labels).log_odds
-    ways = {"log-odds > 0": log_odds > 0, "best global cut": log_odds >= _matched(log_odds, int(dataset.gold.sum()))}
+    scores = PerLabelScorer(template).score(model, dataset.texts, dataset.labels)
+    if cut := int(scores.truncated.sum()):
+        remark(f"{cut} of {len(dataset)} documents were truncated: only their beginning was read.")
+    log_odds = scores.log_odds
+    ways = {"log-odds > 0": log_odds > 0, "same count": log_odds >= _matched(log_odds, int(dataset.gold.sum()))}
     rates = {name: diagnosis.label_rates(dataset.gold, decided) for name, decided in ways.items()}
     names, (plain, matched) = dataset.labels.names, rates.values()
     table = _table("Labels, asked one by one", "label", "empty document", "positive", "same count", "gold")
@@ -164,8 +168,7 @@ def _wordings(model: Backbone, dataset: Dataset, templates: list[str]) -> None:
 
 
 def _mass(model: Backbone, dataset: Dataset, template: Template) -> None:
-    sample = [text[:1000] for text in dataset.texts[:20]]  # characters, so that every prompt fits
-    mass = diagnosis.answer_mass(model, template, sample, dataset.labels.labels)
+    mass = diagnosis.answer_mass(model, template, dataset.texts[:MASS_DOCUMENTS], dataset.labels.labels)
     if mass is None:
         remark(f"p(yes) + p(no) is left out: {model.spec.name} reads only the two answers.")
     else:
@@ -177,8 +180,9 @@ def _probes(models: list[Backbone], dataset: Dataset, template: Template) -> Non
     table = _table("The same prompts", "backbone", "|log-odds|", "separation", "yes + no", "slot spread", "first slot")
     for one in found:
         mass = "" if one.mass is None else f"{one.mass:.3f}"
-        cells = (f"{one.sharpness:.2f}", f"{one.separation:.2f}", mass, f"{one.slot_spread:.2f}")
-        table.add_row(escape(one.backbone), *cells, f"{100 * one.first_slot:.1f}%")
+        spread = "" if one.slot_spread is None else f"{one.slot_spread:.2f}"
+        first = "" if one.first_slot is None else f"{100 * one.first_slot:.1f}%"
+        table.add_row(escape(one.backbone), f"{one.sharpness:.2f}", f"{one.separation:.2f}", mass, spread, first)
     results.print(table)
 
 

@@ -16,6 +16,7 @@ from setscore.prompts import Template
 from setscore.records import BoolArray, FloatArray, Label, LabelSet
 from setscore.scorers import PerLabelScorer, Reading
 from setscore.scorers.unary import UnaryScorer
+from setscore.scorers.windows import document_room, split_document
 
 
 @dataclass(frozen=True)
@@ -112,10 +113,14 @@ def empty_document_bias(backbone: Backbone, template: Template, labels: LabelSet
 def answer_mass(
     backbone: Backbone, template: Template, texts: Sequence[str], labels: Sequence[Label]
 ) -> FloatArray | None:
-    """p(yes) + p(no) [n, m] over the whole vocabulary, where a backbone offers it; texts must fit."""
+    """p(yes) + p(no) [n, m] over the whole vocabulary, where a backbone offers it; long texts are cut."""
     if not isinstance(backbone, MassReader):
         return None
-    queries = [template.query(text, label.text) for text in texts for label in labels]
+    reading = Reading()
+    empty = [template.query("", label.text) for label in labels]
+    room = document_room(backbone, empty, reading.max_document_tokens)
+    begun = [split_document(backbone, text, room=room, overlap=reading.overlap)[0] for text in texts]
+    queries = [template.query(text, label.text) for text in begun for label in labels]
     found = [float(mass[0]) for mass in backbone.answer_mass(queries)]
     return np.array(found).reshape(len(texts), len(labels))
 
@@ -156,29 +161,32 @@ class Probe:
     sharpness    mean |log-odds| of per-label questions
     separation   mean log-odds of gold pairs minus that of the others; NaN without both
     mass         mean p(yes) + p(no), None where the backbone does not offer it
-    slot_spread  of `SlotBias`, None where the labels do not fit into one prompt
-    first_slot   share of positives at the first slot of the all-masked suffix, over orders
+    slot_spread  of `SlotBias`, None where there is no slot bias to measure: one label, or too many for one prompt
+    first_slot   share of positives at the first slot of the all-masked suffix, over orders; None likewise
     """
 
     backbone: str
     sharpness: float
     separation: float
     mass: float | None
-    slot_spread: float
-    first_slot: float
+    slot_spread: float | None
+    first_slot: float | None
 
 
 def probe(backbone: Backbone, texts: Sequence[str], labels: LabelSet, gold: BoolArray, template: Template) -> Probe:
     """Per-label and all-masked prompts put to one backbone, for a base and an instruct checkpoint side by side."""
     u = PerLabelScorer(template).score(backbone, texts, labels).log_odds
     mass = answer_mass(backbone, template, texts, labels.labels)
-    slots = slot_bias(backbone, texts, labels)
+    try:
+        slots = slot_bias(backbone, texts, labels)
+    except SetScoreError:
+        slots = None
     both = gold.any() and not gold.all()
     return Probe(
         backbone.spec.name,
         sharpness=float(np.abs(u).mean()),
         separation=float(u[gold].mean() - u[~gold].mean()) if both else float("nan"),
         mass=None if mass is None else float(mass.mean()),
-        slot_spread=slots.spread,
-        first_slot=float(slots.rate[:, 0].mean()),
+        slot_spread=None if slots is None else slots.spread,
+        first_slot=None if slots is None else float(slots.rate[:, 0].mean()),
     )
