@@ -75,7 +75,9 @@ def test_the_bound_is_tight_for_an_estimate_on_the_threshold(eta, tau):
 @given(logits, logits, st.floats(0.25, 4))
 def test_the_bound_in_logits_is_never_below_the_one_in_probabilities(true, log_odds, temperature):
     eta, estimate = expit(true), expit(log_odds / temperature)
-    assert theory.excess_risk_bound(eta, estimate) <= theory.excess_risk_bound_logits(true, log_odds, temperature)
+    rounding = 1e-12
+    bound = theory.excess_risk_bound_logits(true, log_odds, temperature)
+    assert theory.excess_risk_bound(eta, estimate) <= bound + rounding
 
 
 def test_the_bound_in_logits_is_tight_near_zero():
@@ -159,7 +161,7 @@ def test_full_gain_ends_at_an_optimum_on_every_small_instance():
             assert theory.is_coordinatewise_optimum(local, state)
 
 
-@given(hnp.arrays(np.float64, 3, elements=st.floats(-5, 5)), starts)
+@given(hnp.arrays(np.float64, 3, elements=st.integers(-500, 500).map(lambda value: value / 100)), starts)
 def test_without_interaction_both_updates_are_one(log_odds, start):
     local = theory.table_local(np.tile(log_odds, (8, 1)))
     one, other = (theory.sweep(update, local, start) for update in (theory.local_update, theory.full_gain_update))

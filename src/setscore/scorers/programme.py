@@ -89,7 +89,13 @@ def solve(values: FloatArray, rules: Rules) -> np.ndarray:
     matrix = coo_array((data, (at, columns)), shape=(len(rows), m + len(pairs)))
     cost = -np.concatenate([values, [weight for _, _, weight in pairs]])
     constraint = LinearConstraint(matrix.tocsr(), ub=np.array([most for _, most in rows], dtype=np.float64))
-    found = milp(cost, integrality=np.ones(len(cost), dtype=np.int64), bounds=Bounds(0, 1), constraints=[constraint])
+    found = milp(
+        cost,
+        integrality=np.ones(len(cost), dtype=np.int64),
+        bounds=Bounds(0, 1),
+        constraints=[constraint],
+        options={"mip_rel_gap": 0.0},  # exact, not within the solver's usual gap
+    )
     if found.x is None:
         raise ScoreError(f"the integer programme over {m} labels has no solution: {found.message}")
     return np.asarray(found.x[:m] > 0.5)
