@@ -63,3 +63,41 @@ class FakeBackbone:
 def _offset(text: str) -> float:
     """In [-0.5, 0.5), the same in every process, unlike `hash`."""
     return zlib.crc32(text.encode()) / 2**32 - 0.5
+
+
+class PlantedBackbone(FakeBackbone):
+    """Knows what it will answer: affinity(document, label) + bias of the slot + what the filled answers say.
+
+    bias      log-odds added to slot 0, 1, .. of a prompt with several labels; slots beyond it get 0
+    pull      log-odds added for every other answer that is filled with yes, taken away for every no
+    emitted   the text that `most_likely` gives for every query
+    """
+
+    def __init__(self, bias=(), pull: float = 0.0, emitted: str = "", attention: Attention = "exact") -> None:
+        super().__init__(attention, context=4000)
+        self.bias, self.pull, self.emitted = tuple(bias), pull, emitted
+
+    def affinity(self, document: str, label: str) -> float:
+        return 6 * _offset(f"{document} / {label}")
+
+    def _answer(self, query: Query) -> FloatArray:
+        text = query.prefix + str(query.question[0])
+        slots = [piece for piece in query.question if isinstance(piece, Slot)]
+        labels = re.findall(r"^- (.*)$", text, re.MULTILINE) or re.findall(r"express (.*)\?", text)
+        assert len(labels) == len(slots), "a slot for each label"
+        signs = [0 if slot.answer is None else 1 if slot.answer else -1 for slot in slots]
+        values = [
+            self.affinity(query.document, label)
+            + (self.bias[place] if place < len(self.bias) else 0.0)
+            + self.pull * (sum(signs) - signs[place])
+            for place, label in enumerate(labels)
+        ]
+        return np.array([value for value, slot in zip(values, slots, strict=True) if slot.answer is None])
+
+    def answer_mass(self, queries: Sequence[Query]) -> list[FloatArray]:
+        return [np.full(query.open_slots, 0.5) for query in queries]
+
+
+class EmittingBackbone(PlantedBackbone):
+    def most_likely(self, queries: Sequence[Query]) -> list[str]:
+        return [self.emitted for _ in queries]

@@ -92,6 +92,7 @@ def test_the_file_is_plain_json_with_a_format(tmp_path):
         "format": "setscore.classifier/1",
         "params": {
             "labels": {"oil": "crude oil", "sports": None},
+            "scorer": "per_label",
             "backbone": "setscore-mini",
             "template": "Document:\n{document}\n\nQuestion: Does this document express {label}?\nAnswer:",
             "verbalizer": {"yes": "yes", "no": "no"},
@@ -106,7 +107,20 @@ def test_the_file_is_plain_json_with_a_format(tmp_path):
             "threshold": 0.5,
         },
         "calibration": None,
+        "learned": {},
     }
+
+
+def test_what_a_scorer_learnt_is_saved(tmp_path):
+    texts = ["Crude prices fell again.", "The match ended two to one.", "Rain fell."] * 4
+    gold = np.array([[1, 0], [0, 1], [0, 0]] * 4)
+    model = SetScoreClassifier(["oil", "sports"], scorer="milp?support=2", calibration="temperature").fit(texts, gold)
+    model.save(tmp_path / "model.json")
+    loaded = SetScoreClassifier.load(tmp_path / "model.json")
+    assert loaded.learned_ == model.learned_
+    assert loaded.learned_["seen"]["documents"] == 12
+    assert (loaded.decision_function(texts) == model.decision_function(texts)).all()
+    assert SetScoreClassifier.load(tmp_path / "model.json").fit(texts, gold).learned_ == model.learned_
 
 
 def test_numbers_of_numpy_are_saved_as_numbers(tmp_path):

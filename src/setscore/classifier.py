@@ -15,7 +15,6 @@ touched: `fit` only fits the calibration on a few labelled documents, and everyt
     Document -> Template -> Query -> Backbone -> Scores -> Calibration -> Prediction
 """
 
-import warnings
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -24,11 +23,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 import setscore.calibration as calibrations
+from setscore import scorers
 from setscore.backbones import Backbone, load_backbone
-from setscore.errors import SetScoreError, TruncationWarning
+from setscore.errors import SetScoreError
 from setscore.prompts import Template, Verbalizer
 from setscore.records import FloatArray, IntArray, LabelSet, Scores, as_documents, names_in
-from setscore.scorers import PerLabelScorer
 from setscore.storage import reading_json, write_json
 
 Candidates = Sequence[Collection[str]] | None  # a label set per document; None asks every label of every document
@@ -39,6 +38,7 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A training-free multi-label text classifier with scikit-learn's conventions.
 
     labels          names, {name: description}, Label objects or a LabelSet; None takes the names seen in `fit`
+    scorer          the method: "per_label", or another of `setscore.scorers.SCORERS`, as in "permutation?orders=8"
     backbone        a name (see `setscore models`) or an object with the Backbone interface
     template        the name of a question, a question with {label}, or a whole prompt with {document} and {label}
     verbalizer      the answers to compare: "yes/no", "true/false", "relevant/irrelevant", "present/absent"
@@ -47,14 +47,13 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     pool, overlap   how windows become one score ("max", "mean", "logmeanexp"), and the tokens they share
     calibration     what `fit` fits: "auto", a name of `setscore.calibration.CALIBRATIONS`, or an object from there
     threshold       the probability from which a label is predicted before `fit` has chosen one
-
-    Fitted: `calibration_`; `classes_` holds the label names.
     """
 
     def __init__(
         self,
         labels: Any = None,
         *,
+        scorer: str = "per_label",
         backbone: str | Backbone = "setscore-mini",
         template: str | Template = "express",
         verbalizer: str | Verbalizer = "yes/no",
@@ -65,28 +64,25 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         calibration: str | calibrations.Calibration = "auto",
         threshold: float = 0.5,
     ) -> None:
-        self.labels, self.calibration, self.threshold = labels, calibration, threshold
-        self.backbone, self.attention = backbone, attention
-        self.template, self.verbalizer = template, verbalizer
+        self.labels, self.scorer, self.calibration, self.threshold = labels, scorer, calibration, threshold
+        self.backbone, self.attention, self.template, self.verbalizer = backbone, attention, template, verbalizer
         self.long_documents, self.pool, self.overlap = long_documents, pool, overlap
 
     def fit(self, X: Iterable[Any], y: Any = None) -> Self:
-        """Fits the calibration on documents `X` with gold `y`: an indicator matrix or lists of names."""
+        """Fits `calibration_` on documents `X` with gold `y`: an indicator matrix or lists of names."""
         documents = as_documents(X)
-        self.labels_ = LabelSet.of(names_in(y) if self.labels is None else self.labels)
+        self.labels_, self.learned_ = LabelSet.of(names_in(y) if self.labels is None else self.labels), {}
         gold = None if y is None else self.labels_.gold(y, len(documents))  # the calibration "bias" needs none
+        self.learned_ = calibrations.learn(self.calibration, *self._method(), documents, self.labels_, gold)
         self.calibration_ = calibrations.fit(self.calibration, self.score_documents(documents).log_odds, gold)
         return self
 
     def score_documents(self, X: Iterable[Any], *, candidates: Candidates = None) -> Scores:
         """The method itself: log-odds of every label, or of each document's own `candidates`."""
         documents, labels = as_documents(X), self._labels()
-        backbone = load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
-        scorer = PerLabelScorer(Template.of(self.template), self.long_documents, self.pool, self.overlap)
-        asked = labels.asked(documents, candidates)
+        (scorer, backbone), asked = self._method(), labels.asked(documents, candidates)
         scores = scorer.score(backbone, [document.text for document in documents], labels, candidates=asked)
-        if cut := int(scores.truncated.sum()):
-            warnings.warn(TruncationWarning.of(cut, len(documents)), stacklevel=2)
+        scores.warn()
         return scores
 
     def decision_function(self, X: Iterable[Any], *, candidates: Candidates = None) -> FloatArray:
@@ -103,8 +99,7 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_labels(self, X: Iterable[Any], *, candidates: Candidates = None) -> list[set[str]]:
         """The set of label names of each document."""
-        names = self._labels().names
-        return [{names[i] for i in np.flatnonzero(row)} for row in self.predict(X, candidates=candidates)]
+        return self._labels().sets(self.predict(X, candidates=candidates))
 
     def current_calibration(self) -> calibrations.Calibration:
         """The fitted calibration, or the neutral one (T = 1, `threshold`) before `fit`."""
@@ -119,7 +114,7 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         params |= {"template": Template.of(self.template).text, "verbalizer": vars(Verbalizer.of(self.verbalizer))}
         params |= {"calibration": calibrations.describe(self.calibration)}
         fitted = self.calibration_.state() if hasattr(self, "calibration_") else None
-        write_json(path, FORMAT, {"params": params, "calibration": fitted})
+        write_json(path, FORMAT, {"params": params, "calibration": fitted, "learned": getattr(self, "learned_", {})})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -128,7 +123,7 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             classifier = cls(**saved["params"] | {"verbalizer": Verbalizer(**saved["params"]["verbalizer"])})
             labels = LabelSet.of(classifier.labels)
             if saved["calibration"] is not None:
-                classifier.labels_ = labels
+                classifier.labels_, classifier.learned_ = labels, saved.get("learned", {})
                 classifier.calibration_ = calibrations.restore(saved["calibration"], len(labels))
         return classifier
 
@@ -138,6 +133,11 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _labels(self) -> LabelSet:
         return getattr(self, "labels_", None) or LabelSet.of(self.labels)
+
+    def _method(self) -> tuple[scorers.Scorer, Backbone]:
+        reading = scorers.Reading(self.long_documents, self.pool, self.overlap)
+        scorer = scorers.make(self.scorer, Template.of(self.template), reading, getattr(self, "learned_", None))
+        return scorer, load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True  # training-free: every method works before `fit`

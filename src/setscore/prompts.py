@@ -4,6 +4,7 @@ Replacement is literal, never `str.format`: braces in a document or a label are 
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from setscore.errors import TemplateError, VerbalizerError, unknown_name
@@ -89,6 +90,46 @@ class Template:
         """The per-label question: one open slot at the end (Eq. 2)."""
         prefix, question = self.text.split("{document}")
         return Query(prefix.replace("{label}", label), document, (question.replace("{label}", label), Slot()))
+
+
+# The paper's prompt for all labels at once (the same appendix), unwrapped. No space before a slot: see above.
+SUFFIX = (
+    "Decide whether each candidate label applies. Use one token per label, in order.\n\n"
+    "Document:\n{document}\n\nLabels:\n{labels}\n\nAnswers:\n"
+)
+
+
+@dataclass(frozen=True)
+class SetTemplate:
+    """A whole prompt for all labels at once: `{document}`, after it `{labels}`; a slot per label follows its end.
+
+    item, between  how a label is written in the list, and what stands between two of them
+    separator      what stands between two slots
+    """
+
+    text: str = SUFFIX
+    item: str = "- {label}"
+    between: str = "\n"
+    separator: str = ";"
+
+    def __post_init__(self) -> None:
+        parts = re.findall(r"\{document\}|\{labels\}", self.text)
+        if parts != ["{document}", "{labels}"]:
+            raise TemplateError(f"a prompt for all labels has {{document}} once, then {{labels}} once: {self.text!r}")
+
+    @classmethod
+    def like(cls, template: Template) -> "SetTemplate":
+        """The per-label question about a list of labels; with one label it asks what that question asks."""
+        return cls(template.text.replace("{label}", "{labels}"), item="{label}", between=", ")
+
+    def query(self, document: str, labels: Sequence[str], answers: Sequence[bool | None]) -> Query:
+        """One slot per label, open where its answer is None (s with the mask set M, Section 3.1)."""
+        prefix, rest = self.text.split("{document}")
+        written = self.between.join(self.item.replace("{label}", label) for label in labels)
+        pieces: list[str | Slot] = [rest.replace("{labels}", written)]
+        for number, answer in enumerate(answers):
+            pieces += [self.separator] * (number > 0) + [Slot(answer)]
+        return Query(prefix, document, tuple(pieces))
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,16 @@
 """The values that flow through SetScore. All are frozen; stages take values and return new ones."""
 
 import reprlib
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setscore.errors import DocumentError, LabelError, SetScoreError, unknown_name
+from setscore.errors import DocumentError, LabelError, SetScoreError, TruncationWarning, unknown_name
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -106,6 +107,10 @@ class LabelSet:
             raise LabelError(f"{sum(unknown.values())} {what}s are not in the inventory: {counts}. {first}")
         return matrix
 
+    def sets(self, decided: npt.NDArray[Any]) -> list[set[str]]:
+        """Decisions [n_documents, n_labels] as sets of names."""
+        return [{self.names[i] for i in np.flatnonzero(row)} for row in decided]
+
     def asked(self, documents: Sequence[Document], candidates: Sequence[Iterable[str]] | None) -> BoolArray | None:
         """The labels to ask [n_documents, n_labels]: `candidates`, else the documents' own; None asks them all."""
         if candidates is None:
@@ -165,6 +170,12 @@ class Scores:
     scored: BoolArray  # [n_documents, n_labels]
     truncated: BoolArray  # [n_documents] True where only the beginning of the document was read
     forwards: int  # passes over a document that the scores cost
+    details: Mapping[str, FloatArray] = field(default_factory=dict)  # what a scorer reports besides, a row a document
+
+    def warn(self) -> None:
+        """Tells the caller of the caller how many documents were truncated, if any were."""
+        if cut := int(self.truncated.sum()):
+            warnings.warn(TruncationWarning.of(cut, len(self.truncated)), stacklevel=3)
 
 
 def text_problem(value: object) -> str | None:

@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from setscore import SetScoreClassifier
-from setscore.backbones import RunOptions, backbone_spec, load_backbone
+from setscore.backbones import Emitter, MassReader, RunOptions, backbone_spec, load_backbone
 from setscore.errors import BackboneError, VerbalizerError
 from setscore.prompts import Template, Verbalizer
 
@@ -132,3 +132,26 @@ def test_an_unreachable_hub_says_what_to_do(monkeypatch):
         load_backbone("hf:some/model")
     with pytest.raises(BackboneError, match=r"GSAI-ML/LLaDA-8B-Base \(revision 0f2787f2.*\) cannot be fetched"):
         load_backbone("llada-8b-base?device=cpu")
+
+
+def test_whole_vocabulary_answers_are_those_of_the_model(name):
+    """Emission and the answers' mass read the same logits as the scores do."""
+    backbone = load(name)
+    assert isinstance(backbone, Emitter)
+    assert isinstance(backbone, MassReader)
+    words, masses = backbone.most_likely(QUERIES), backbone.answer_mass(QUERIES)
+    assert all(word in WORDS or word == "" for word in words)  # a special token has no text
+    assert all(0 < mass[0] < 1 for mass in masses)
+    assert backbone.most_likely(QUERIES[::-1]) == words[::-1]
+    for word, mass, log_odds in zip(words, masses, backbone.log_odds(QUERIES), strict=True):
+        if word in ("yes", "no"):
+            assert (log_odds[0] > 0) == (word == "yes")
+            assert mass[0] > 1 / len(WORDS)
+
+
+def test_a_set_of_labels_is_emitted_and_parsed(name):
+    scores = SetScoreClassifier(["oil", "rain"], backbone=name, scorer="subset?tokens=8").score_documents(TEXTS)
+    assert scores.forwards == len(TEXTS)
+    assert set(np.abs(scores.log_odds).ravel()) == {1.0}
+    assert set(scores.details) == {"repeated", "fragments", "nothing"}
+    assert (scores.details["nothing"] == (scores.log_odds < 0).all(axis=1)).all()

@@ -4,7 +4,7 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
-from setscore.backbones.base import Attention, Backbone, BackboneSpec
+from setscore.backbones.base import Attention, Backbone, BackboneSpec, Emitter, MassReader
 from setscore.backbones.options import RunOptions, split_name
 from setscore.backbones.specs import SPECS
 from setscore.errors import BackboneError, MissingExtraError, unknown_name
@@ -15,6 +15,8 @@ __all__ = [
     "Attention",
     "Backbone",
     "BackboneSpec",
+    "Emitter",
+    "MassReader",
     "RunOptions",
     "backbone_spec",
     "is_place",

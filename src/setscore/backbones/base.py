@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from setscore.records import FloatArray, Query
 
@@ -55,4 +55,22 @@ class Backbone(Protocol):
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """The characters [start, end) that each token of `text` covers, for cutting a text at a token."""
+        ...
+
+
+@runtime_checkable
+class Emitter(Protocol):
+    """What a backbone may offer besides: a look at its whole vocabulary, for emitting text in the open slots."""
+
+    def most_likely(self, queries: Sequence[Query]) -> list[str]:
+        """For each query the most likely tokens of its open slots, in their order, as one text."""
+        ...
+
+
+@runtime_checkable
+class MassReader(Protocol):
+    """What a backbone may offer besides: how much of what it would say is one of the two answers."""
+
+    def answer_mass(self, queries: Sequence[Query]) -> list[FloatArray]:
+        """p(yes) + p(no) over the whole vocabulary at each open slot of each query."""
         ...

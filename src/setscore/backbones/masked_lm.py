@@ -5,11 +5,12 @@ model's own attention mask.
 """
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import transformers
 from torch import Tensor
@@ -24,6 +25,7 @@ from setscore.backbones.packing import Documents, Row, make_rows
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError
 from setscore.prompts import Verbalizer
+from setscore.records import FloatArray, Query
 
 BATCH_TOKENS = {"cuda": 16384, "cpu": 2048}
 DTYPES = {"auto": torch.float32, "fp32": torch.float32, "bf16": torch.bfloat16}
@@ -47,13 +49,34 @@ class MaskedLmBackbone(AskingBackbone):
         self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
 
     def values(self, documents: Documents) -> Iterator[tuple[int, float]]:
+        yes, no = self.prompter.answers
+        for owners, logits in self._read(documents):
+            yield from zip(owners, (logits[:, yes] - logits[:, no]).tolist(), strict=True)
+
+    def answer_mass(self, queries: Sequence[Query]) -> list[FloatArray]:
+        """A diagnostic: p(yes) + p(no) over the whole vocabulary at each open slot of each query."""
+        found: list[list[float]] = [[] for _ in queries]
+        for owners, logits in self._read(self.prompter.documents(queries)):
+            mass = logits.softmax(dim=-1)[:, list(self.prompter.answers)].sum(dim=-1)
+            for owner, value in zip(owners, mass.tolist(), strict=True):
+                found[owner].append(value)
+        return [np.array(values) for values in found]
+
+    def most_likely(self, queries: Sequence[Query]) -> list[str]:
+        """The most likely tokens of each query's open slots, as one text."""
+        found: list[list[int]] = [[] for _ in queries]
+        for owners, logits in self._read(self.prompter.documents(queries)):
+            for owner, token in zip(owners, logits.argmax(dim=-1).tolist(), strict=True):
+                found[owner].append(token)
+        return [self.prompter.tokenizer.text(tokens) for tokens in found]
+
+    def _read(self, documents: Documents) -> Iterator[tuple[list[int], Tensor]]:
         rows = make_rows(documents, shared=False, row_tokens=self.batch_tokens)
-        for owners, values in in_batches(rows, self.batch_tokens, self._compute):
-            yield from zip(owners, values, strict=True)
+        return in_batches(rows, self.batch_tokens, self._compute)
 
     @torch.inference_mode()
-    def _compute(self, rows: list[Row]) -> tuple[list[int], list[float]]:
-        """Query numbers and log-odds of the rows' slots."""
+    def _compute(self, rows: list[Row]) -> tuple[list[int], Tensor]:
+        """Query numbers and logits [S, vocabulary] of the rows' slots."""
         owners: list[int] = []
         places: list[tuple[int, int]] = []
         texts: list[Tensor] = []
@@ -66,9 +89,7 @@ class MaskedLmBackbone(AskingBackbone):
         seen = torch.nn.utils.rnn.pad_sequence([torch.ones_like(text) for text in texts], batch_first=True)
         logits = self.model(input_ids=ids.to(self.device), attention_mask=seen.to(self.device)).logits
         row_numbers, columns = torch.tensor(places).T
-        read = logits[row_numbers.to(self.device), columns.to(self.device)].float()
-        yes, no = self.prompter.answers
-        return owners, (read[:, yes] - read[:, no]).tolist()
+        return owners, logits[row_numbers.to(self.device), columns.to(self.device)].float()
 
     def facts(self) -> dict[str, str]:
         used = sum(weight.numel() * weight.element_size() for weight in self.model.parameters())

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
@@ -36,6 +37,11 @@ class TextTokenizer:
     def token(self, number: int) -> str | None:
         """A token as the vocabulary spells it; None for a number it does not have."""
         spelt: str | None = self._tokenizer.id_to_token(number)
+        return spelt
+
+    def text(self, ids: Sequence[int]) -> str:
+        """Tokens as text; special ones, such as padding, are left out."""
+        spelt: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)
         return spelt
 
     def special(self, *names: str) -> tuple[int, ...]:

@@ -6,22 +6,26 @@ Everything is fitted on a few hundred labelled documents; the model's weights ar
 """
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from setscore.backbones import Backbone
 from setscore.calibration.auto import AutoCalibration
 from setscore.calibration.base import Calibration, options_from
 from setscore.calibration.bias import BiasCalibration
 from setscore.calibration.conformal import ConformalCalibration
 from setscore.calibration.isotonic import IsotonicCalibration
+from setscore.calibration.learning import learn_from
 from setscore.calibration.paper import PaperCalibration
 from setscore.calibration.platt import PlattCalibration
 from setscore.calibration.shrunk import ShrunkCalibration
 from setscore.calibration.temperature import TemperatureCalibration
 from setscore.errors import FewDocumentsWarning, SetScoreError, unknown_name
-from setscore.records import BoolArray, FloatArray
+from setscore.records import BoolArray, Document, FloatArray, LabelSet
+from setscore.scorers import Learner, Scorer
 
 __all__ = [
     "CALIBRATIONS",
@@ -37,6 +41,8 @@ __all__ = [
     "describe",
     "few_documents",
     "fit",
+    "learn",
+    "learn_from",
     "make",
     "restore",
 ]
@@ -73,6 +79,21 @@ def fit(kind: "str | dict[str, Any] | Calibration", log_odds: FloatArray, gold: 
     if gold is not None and (message := few_documents(len(gold))):
         warnings.warn(message, FewDocumentsWarning, stacklevel=3)
     return make(kind).fit(log_odds, gold)
+
+
+def learn(  # noqa: PLR0917
+    kind: "str | dict[str, Any] | Calibration",
+    scorer: Scorer,
+    backbone: Backbone,
+    documents: Sequence[Document],
+    labels: LabelSet,
+    gold: BoolArray | None,
+) -> dict[str, Any]:
+    """What a scorer learns from labelled documents, as JSON values; nothing for one that needs none."""
+    if not isinstance(scorer, Learner):
+        return {}
+    seeds = scorer.seed.score(backbone, [document.text for document in documents], labels).log_odds
+    return learn_from(scorer, seeds, gold, make(kind))
 
 
 def few_documents(n: int) -> str | None:

@@ -8,10 +8,12 @@ from rich.markup import escape
 
 from setscore import __version__
 from setscore.cli.calibrate import calibrate
+from setscore.cli.ceiling import ceiling
 from setscore.cli.classify import classify
 from setscore.cli.compare import compare_attention
 from setscore.cli.console import errors
 from setscore.cli.datasets import datasets
+from setscore.cli.diagnose import diagnose
 from setscore.cli.evaluate import evaluate
 from setscore.cli.headroom import headroom
 from setscore.cli.models import models
@@ -44,6 +46,8 @@ app.command(no_args_is_help=True)(classify)
 app.command(no_args_is_help=True)(calibrate)
 app.command(no_args_is_help=True)(evaluate)
 app.command(no_args_is_help=True)(headroom)
+app.command(no_args_is_help=True)(diagnose)
+app.command(no_args_is_help=True)(ceiling)
 app.command("compare-attention", no_args_is_help=True)(compare_attention)
 app.command()(datasets)
 app.command()(models)

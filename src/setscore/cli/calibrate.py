@@ -12,6 +12,7 @@ from setscore.cli import options
 from setscore.cli.console import progress, remark, results, watch
 from setscore.errors import FewDocumentsWarning, SetScoreError
 from setscore.experiments import cross_validated, prepare_own
+from setscore.experiments.comparison import learnt, seed_classifier
 from setscore.experiments.report import calibrated, score_parts
 
 
@@ -35,6 +36,8 @@ def calibrate(
 
         setscore calibrate --file tickets.csv --labels labels.yaml --out classifier.json
 
+        setscore calibrate --file tickets.csv --labels labels.yaml --scorer milp --out classifier.json
+
         setscore classify --file new.csv --classifier classifier.json --format csv
     """
     if own.file is None or out is None:
@@ -42,8 +45,12 @@ def calibrate(
     options.check_folder(out)
     (kind,) = options.parse_calibrations(calibration, several=False)
     dataset, classifier = own.load(), model.classifier()
+    experiment = prepare_own(dataset)
     with progress() as bar:
-        scored = score_parts(prepare_own(dataset), classifier, save=save, tell=watch(bar, dataset.name))["pool"]
+        if seed := seed_classifier(classifier):  # such a scorer learns from these documents before it scores them
+            seeds = score_parts(experiment, seed, tell=watch(bar, dataset.name))["pool"]
+            classifier = learnt(classifier, seeds, kind)
+        scored = score_parts(experiment, classifier, save=save, tell=watch(bar, dataset.name))["pool"]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FewDocumentsWarning)
         fitted = calibrated(classifier, dataset.labels, scored, kind)

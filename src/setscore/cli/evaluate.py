@@ -1,9 +1,9 @@
 """`setscore evaluate`: how good the method is on the paper's datasets or on one's own labelled file."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -11,16 +11,20 @@ from rich.table import Table
 
 from setscore import __version__
 from setscore.calibration import CALIBRATIONS
+from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
 from setscore.cli.console import for_each, progress, remark, results, watch
 from setscore.errors import SetScoreError
 from setscore.experiments import PAPER_SETS, Spread, Summary, prepare_own
+from setscore.experiments.comparison import Method, compare_scorers
 from setscore.experiments.pictures import check_plots
 from setscore.experiments.report import Report, as_json, draw, report, score_parts
 from setscore.experiments.slices import Experiment
+from setscore.scorers import seed_of
 from setscore.storage import write_json
 
 FORMAT = "setscore.results/1"
+FORMAT_SCORERS = "setscore.scorers/1"
 ALL = ", ".join(PAPER_SETS)
 
 
@@ -57,6 +61,9 @@ def evaluate(
     the paper's number of labels per document), jigsaw and aapd. Rows named oracle choose their thresholds on the test
     documents: they are no results, but show what the threshold loses.
 
+    Several scorers, or one that starts from another, give one table with the first calibration, what each costs, and no
+    yardsticks.
+
     Examples:
 
         setscore evaluate goemotions
@@ -68,6 +75,8 @@ def evaluate(
         setscore evaluate --file tickets.csv --labels labels.yaml --separator "|"
 
         setscore evaluate --file tickets.csv --labels labels.yaml --group-column region
+
+        setscore evaluate reuters --scorer per_label,unary,permutation,jsr --calibration auto
     """
     drawn, kinds = documents.drawn(), options.parse_calibrations(calibration)
     classifier = model.classifier()
@@ -75,6 +84,12 @@ def evaluate(
         options.check_folder(json)
     if pictures is not None:
         check_plots()
+    wanted = _wanted(names, documents, own, group_column)
+    if len(model.scorers()) > 1 or seed_of(model.scorers()[0]) is not None:
+        if pictures is not None or save is not None or group_column is not None:
+            raise SetScoreError("--pictures, --save and --group-column are for one scorer that learns nothing.")
+        _compare(wanted, model, drawn, kinds[0], json)
+        return
     made: list[Report] = []
 
     def run(name: str, load: Callable[[], Experiment]) -> None:
@@ -87,13 +102,51 @@ def evaluate(
         if pictures is not None:
             draw(made[-1], pictures, kinds[0])
 
-    wanted = _wanted(names, documents, own, group_column)
     failed = for_each({name: partial(run, name, load) for name, load in wanted.items()})
     _show(made)
     if group_column is not None:
         _show_groups(made[0], group_column)
     if failed:
         raise typer.Exit(1)
+
+
+def _compare(
+    wanted: Mapping[str, Callable[[], Experiment]],
+    model: options.Model,
+    seeds: Sequence[int],
+    kind: str,
+    json: Path | None,
+) -> None:
+    """A table of the scorers for each dataset."""
+    classifier = SetScoreClassifier(**vars(model))
+    found: dict[str, dict[str, Any]] = {}
+    for name, load in wanted.items():
+        methods = compare_scorers(load(), model.scorers(), classifier, seeds, kind, tell=remark)
+        _show_methods(name, methods)
+        found[name] = {method.name: method.as_json() for method in methods}
+        for method in methods:
+            if method.details:
+                told = ", ".join(f"{key} {value:.3g}" for key, value in method.details.items())
+                remark(f"{method.name}, means over documents: {told}")
+        if json is not None:
+            content = {"version": __version__, "seeds": list(seeds), "calibration": kind, "datasets": found}
+            write_json(json, FORMAT_SCORERS, content)
+    results.print(
+        f'\nF1 in percent over seeds {", ".join(map(str, seeds))}, calibrated with {kind}; "at 0" decides where'
+        " log-odds are above 0. Forwards a document.",
+        style="dim",
+    )
+
+
+def _show_methods(name: str, methods: Sequence[Method]) -> None:
+    table = Table(title=escape(name), title_justify="left", box=None, pad_edge=False)
+    for column in ("scorer", "micro-F1", "macro-F1", "at 0: micro", "macro", "forwards", "documents/s"):
+        table.add_column(column, justify="left" if column == "scorer" else "right", no_wrap=True)
+    for method in methods:
+        spreads = (method.metrics, method.uncalibrated)
+        scores = [_percent(spread, metric) for spread in spreads for metric in ("micro_f1", "macro_f1")]
+        table.add_row(escape(method.name), *scores, f"{method.forwards:.1f}", f"{method.speed:.1f}")
+    results.print(table)
 
 
 def _wanted(

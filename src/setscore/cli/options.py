@@ -10,14 +10,13 @@ from typing import Annotated, Any
 import typer
 
 import setscore.calibration as calibrations
-from setscore import prompts
+from setscore import prompts, scorers
 from setscore.backbones import load_backbone
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset, find_source, load_files
 from setscore.errors import SetScoreError
 from setscore.experiments import PAPER_SETS, prepare
 from setscore.experiments.slices import SLICES, Experiment
-from setscore.scorers import PerLabelScorer
 
 Save = Annotated[
     Path | None, typer.Option(help="A folder for the scores: re-used, and gone on with after an interruption.")
@@ -60,6 +59,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 class Model:
     """How the labels are asked."""
 
+    scorer: Annotated[
+        str, typer.Option(help=f"The method: {', '.join(scorers.SCORERS)}; with options as in permutation?orders=8.")
+    ] = "per_label"
     backbone: Backbone = "setscore-mini"
     template: Template = "express"
     attention: Attention = "auto"
@@ -68,9 +70,14 @@ class Model:
 
     def classifier(self) -> SetScoreClassifier:
         """Without labels; a mistake in the settings is an error before anything is read or fetched."""
-        PerLabelScorer(prompts.Template.of(self.template), self.long_documents)
+        for name in self.scorers():
+            scorers.make(name, prompts.Template.of(self.template), scorers.Reading(self.long_documents))
         load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
         return SetScoreClassifier(**vars(self))
+
+    def scorers(self) -> tuple[str, ...]:
+        """Names separated by commas; most commands take one."""
+        return tuple(dict.fromkeys(name.strip() for name in self.scorer.split(",")))
 
 
 @dataclass(frozen=True)

@@ -118,6 +118,7 @@ def calibrated(classifier: SetScoreClassifier, labels: LabelSet, scored: Scored,
     """A classifier with these labels, its calibration fitted on scores that are there; warns if they are few."""
     model = SetScoreClassifier(**classifier.get_params(deep=False) | {"labels": labels, "calibration": kind})
     model.labels_ = labels
+    model.learned_ = getattr(classifier, "learned_", {})
     model.calibration_ = calibrations.fit(kind, scored.log_odds, scored.gold)
     return model
 

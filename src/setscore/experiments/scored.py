@@ -160,6 +160,10 @@ def describe(classifier: SetScoreClassifier, dataset: Dataset) -> dict[str, Any]
         "version": __version__,
         "fingerprint": dataset.fingerprint,
     }
+    if classifier.scorer != "per_label":
+        config["scorer"] = classifier.scorer
+    if learned := getattr(classifier, "learned_", None):
+        config["learned"] = learned
     if classifier.long_documents == "chunk":
         config |= {"pool": classifier.pool, "overlap": classifier.overlap}
     return config
@@ -177,7 +181,14 @@ def _with_labels(classifier: SetScoreClassifier, labels: LabelSet) -> SetScoreCl
         raise LabelError(
             "the classifier has other labels than the dataset. Make it without labels, or with dataset.labels."
         )
-    return SetScoreClassifier(**params | {"labels": labels})
+    return with_learned(SetScoreClassifier(**params | {"labels": labels}), getattr(classifier, "learned_", None))
+
+
+def with_learned(classifier: SetScoreClassifier, learned: Mapping[str, Any] | None) -> SetScoreClassifier:
+    """The classifier itself, its scorer knowing what one like it has learnt."""
+    if learned:
+        classifier.learned_ = dict(learned)
+    return classifier
 
 
 def _begin(dataset: Dataset, config: dict[str, Any], folder: Path | None) -> tuple[Scored, BoolArray, str]:

@@ -8,7 +8,7 @@ Every label is asked at the same place, so the scores do not depend on the order
 pair with exact attention, one per document (or window of it) with shared attention.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,9 +17,8 @@ from setscore.backbones import Backbone
 from setscore.errors import SetScoreError, TemplateError
 from setscore.prompts import Template
 from setscore.records import BoolArray, LabelSet, Query, Scores
+from setscore.scorers.base import Progress
 from setscore.scorers.windows import check_options, document_room, pool_windows, split_document
-
-Progress = Callable[[int], None]  # called with the number of documents done since the last call
 
 BLOCK_QUERIES = 8192  # queries held in memory at once; progress is told after each block
 
@@ -36,6 +35,10 @@ class PerLabelScorer:
 
     def __post_init__(self) -> None:
         check_options(self.long_documents, self.pool, self.overlap)
+
+    def cost(self, labels: int, *, shared: bool) -> int:
+        """Forwards for one window of a document and so many labels."""
+        return min(labels, 1) if shared else labels
 
     def score(
         self,
@@ -71,7 +74,7 @@ class PerLabelScorer:
                 asked = np.flatnonzero(scored[row]).tolist()
                 queries += [self.template.query(window, texts[i]) for window in windows for i in asked]
                 places.append((row, asked, len(windows)))
-                forwards += len(windows) * (bool(asked) if shared else len(asked))
+                forwards += len(windows) * self.cost(len(asked), shared=shared)
             answers = iter(np.array([float(answer[0]) for answer in backbone.log_odds(queries)]))
             for row, asked, count in places:
                 parts = np.fromiter(answers, dtype=np.float64, count=count * len(asked))

@@ -170,6 +170,18 @@ def test_the_answers_share_of_the_vocabulary(folders):
     assert ((masses > 0) & (masses < 0.5)).all()
 
 
+def test_the_most_likely_tokens_are_those_of_the_largest_logits(folders):
+    from setscore.backbones import Emitter
+
+    backbone = load(folders["llada"])
+    assert isinstance(backbone, Emitter)
+    asked = backbone.most_likely(QUERIES)
+    logits = [hidden @ backbone.model.head.T for _, hidden in backbone.hidden(backbone.prompter.documents(QUERIES[:1]))]
+    (token,) = torch.cat(logits).argmax(dim=-1).tolist()
+    assert asked[0] == backbone.prompter.tokenizer.text([token])
+    assert backbone.most_likely(QUERIES[::-1]) == asked[::-1]
+
+
 def test_nan_is_an_error_for_its_rows_only_named(folders, monkeypatch):
     backbone = load(folders["llada"])
     real = backbone.model.log_odds

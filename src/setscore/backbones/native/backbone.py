@@ -70,6 +70,14 @@ class NativeBackbone(AskingBackbone):
                 found[owner].append(value)
         return [np.array(values) for values in found]
 
+    def most_likely(self, queries: Sequence[Query]) -> list[str]:
+        """The most likely tokens of each query's open slots, as one text."""
+        found: list[list[int]] = [[] for _ in queries]
+        for layout, hidden in self.hidden(self.prompter.documents(queries)):
+            for owner, token in zip(layout.owners, self.model.most_likely(hidden).tolist(), strict=True):
+                found[owner].append(token)
+        return [self.prompter.tokenizer.text(tokens) for tokens in found]
+
     def facts(self) -> dict[str, str]:
         """The shared facts, and those of the weights and the device."""
         used = used_bytes(self.model)

@@ -1,7 +1,7 @@
 """The transformer: pre-norm, rotary positions, grouped keys, SwiGLU or experts; one class for every family.
 
 It works on flat batches (see layout.py) and gives the hidden states at the positions that are read, nothing else. The
-vocabulary is only touched for the rows of the two answers, unless the diagnostic `answer_mass` is asked for.
+vocabulary is only touched for the rows of the two answers, unless `answer_mass` or `most_likely` is asked for.
 """
 
 import torch
@@ -99,3 +99,7 @@ class Transformer(nn.Module):
             logits = (rows @ self.head.T).float()
             found.append((logits[:, [yes, no]].logsumexp(dim=-1) - logits.logsumexp(dim=-1)).exp())
         return torch.cat(found)
+
+    def most_likely(self, hidden: Tensor) -> Tensor:
+        """The token [S] of the largest logit."""
+        return torch.cat([(rows @ self.head.T).float().argmax(dim=-1) for rows in torch.split(hidden, HEAD_ROWS)])

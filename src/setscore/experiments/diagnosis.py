@@ -1,0 +1,192 @@
+"""What may be wrong with a backbone, a wording or a label, measured on one's own documents.
+
+Log-odds here are raw, before any calibration; "positive" means above 0.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from setscore.backbones import Backbone, MassReader
+from setscore.errors import SetScoreError
+from setscore.experiments.attention import rank_correlation
+from setscore.metrics import decision_metrics
+from setscore.prompts import Template
+from setscore.records import BoolArray, FloatArray, Label, LabelSet
+from setscore.scorers import PerLabelScorer, Reading
+from setscore.scorers.unary import UnaryScorer
+from setscore.scorers.windows import document_room, split_document
+
+
+@dataclass(frozen=True)
+class SlotBias:
+    """What a place in the all-masked suffix does to whichever label stands there (the paper's Figure 2).
+
+    orders         [P, m] the label at each slot; the first is the given order, the others are turned by a step
+    mean, rate     [P, m] by slot: mean log-odds and share of positives over the documents
+    effect         [m] by slot: what the slot adds to log-odds, beyond what its labels have elsewhere; adds up to 0
+    label_effect   [m] by label: its mean log-odds without the slots' effects
+    """
+
+    orders: np.ndarray
+    mean: FloatArray
+    rate: FloatArray
+    effect: FloatArray
+    label_effect: FloatArray
+
+    @property
+    def spread(self) -> float:
+        """Between the highest and the lowest effect of a slot; 0 for a scorer that does not know places."""
+        return float(np.ptp(self.effect))
+
+    @property
+    def strongest(self) -> int:
+        return int(np.argmax(np.abs(self.effect)))
+
+    def moved(self, slot: int) -> tuple[float, float]:
+        """Mean share of positives of the labels that visit a slot: while they stand there, and while they do not."""
+        there = self.rate[:, slot].mean()
+        visitors = set(self.orders[:, slot].tolist())
+        elsewhere = np.isin(self.orders, list(visitors))
+        elsewhere[:, slot] = False
+        return float(there), float(self.rate[elsewhere].mean()) if elsewhere.any() else float("nan")
+
+
+def slot_bias(
+    backbone: Backbone, texts: Sequence[str], labels: LabelSet, *, orders: int = 4, reading: Reading | None = None
+) -> SlotBias:
+    """The all-masked suffix in several orders: if positives stay at a slot while labels move, the slot is biased.
+
+    Orders are turns of the given one, so that labels visit different slots; with as many orders as labels each label
+    visits each slot once. Slot and label effects are separated by least squares.
+    """
+    m = len(labels)
+    if m < 2 or orders < 2:
+        raise SetScoreError(f"slot bias needs at least 2 labels and 2 orders, got {m} and {orders}.")
+    steps = sorted({round(number * m / min(orders, m)) for number in range(min(orders, m))})
+    turned = np.array([np.roll(np.arange(m), step) for step in steps])
+    scorer = UnaryScorer(reading=reading or Reading())
+    found = [
+        scorer.score(backbone, texts, LabelSet(tuple(labels.labels[i] for i in order))).log_odds for order in turned
+    ]
+    mean, rate = (np.array([part.mean(axis=0) for part in parts]) for parts in (found, [u > 0 for u in found]))
+    effect, label_effect = _effects(turned, mean)
+    return SlotBias(turned, mean, rate, effect, label_effect)
+
+
+def _effects(orders: np.ndarray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Least squares of mean[p, slot] = effect[slot] + label_effect[orders[p, slot]], effects adding up to 0."""
+    m = orders.shape[1]
+    rows = np.arange(orders.size)
+    design = np.zeros((orders.size, 2 * m))
+    design[rows, np.tile(np.arange(m), len(orders))] = 1
+    design[rows, m + orders.ravel()] = 1
+    solution = np.linalg.lstsq(design, mean.ravel(), rcond=None)[0]
+    effect = solution[:m]
+    return effect - effect.mean(), solution[m:] + effect.mean()
+
+
+@dataclass(frozen=True)
+class LabelRates:
+    """How often each label is predicted and gold [m] (the paper's figure for Reuters)."""
+
+    predicted: FloatArray
+    gold: FloatArray
+
+    @property
+    def deviation(self) -> float:
+        """The mean absolute difference."""
+        return float(np.abs(self.predicted - self.gold).mean())
+
+
+def label_rates(gold: BoolArray, decided: BoolArray) -> LabelRates:
+    return LabelRates(decided.mean(axis=0), gold.mean(axis=0))
+
+
+def empty_document_bias(backbone: Backbone, template: Template, labels: LabelSet) -> FloatArray:
+    """Log-odds [m] of each label for an empty document: what its words alone make the model say."""
+    answers = backbone.log_odds([template.query("", label.text) for label in labels.labels])
+    return np.array([float(answer[0]) for answer in answers])
+
+
+def answer_mass(
+    backbone: Backbone, template: Template, texts: Sequence[str], labels: Sequence[Label]
+) -> FloatArray | None:
+    """p(yes) + p(no) [n, m] over the whole vocabulary, where a backbone offers it; long texts are cut."""
+    if not isinstance(backbone, MassReader):
+        return None
+    reading = Reading()
+    empty = [template.query("", label.text) for label in labels]
+    room = document_room(backbone, empty, reading.max_document_tokens)
+    begun = [split_document(backbone, text, room=room, overlap=reading.overlap)[0] for text in texts]
+    queries = [template.query(text, label.text) for text in begun for label in labels]
+    found = [float(mass[0]) for mass in backbone.answer_mass(queries)]
+    return np.array(found).reshape(len(texts), len(labels))
+
+
+@dataclass(frozen=True)
+class Wording:
+    """One template beside the first: raw log-odds, decisions that flip, rank correlation, F1 at log-odds above 0."""
+
+    template: str
+    mean: float
+    rate: float
+    flips: float
+    correlation: float
+    micro_f1: float
+    macro_f1: float
+
+
+def template_sensitivity(
+    backbone: Backbone, texts: Sequence[str], labels: LabelSet, gold: BoolArray, templates: Sequence[str]
+) -> list[Wording]:
+    """Per-label scores with each template; the first is what the others are compared with."""
+    found: list[Wording] = []
+    first: FloatArray | None = None
+    for name in templates:
+        u = PerLabelScorer(Template.of(name)).score(backbone, texts, labels).log_odds
+        first = u if first is None else first
+        f1 = decision_metrics(gold, u > 0)
+        flips = float(((u > 0) != (first > 0)).mean())
+        same = rank_correlation(first, u)
+        found.append(Wording(name, float(u.mean()), float((u > 0).mean()), flips, same, f1["micro_f1"], f1["macro_f1"]))
+    return found
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One backbone on the prompts that others get too: are its answers sharper, or its slots less biased?
+
+    sharpness    mean |log-odds| of per-label questions
+    separation   mean log-odds of gold pairs minus that of the others; NaN without both
+    mass         mean p(yes) + p(no), None where the backbone does not offer it
+    slot_spread  of `SlotBias`, None where there is no slot bias to measure: one label, or too many for one prompt
+    first_slot   share of positives at the first slot of the all-masked suffix, over orders; None likewise
+    """
+
+    backbone: str
+    sharpness: float
+    separation: float
+    mass: float | None
+    slot_spread: float | None
+    first_slot: float | None
+
+
+def probe(backbone: Backbone, texts: Sequence[str], labels: LabelSet, gold: BoolArray, template: Template) -> Probe:
+    """Per-label and all-masked prompts put to one backbone, for a base and an instruct checkpoint side by side."""
+    u = PerLabelScorer(template).score(backbone, texts, labels).log_odds
+    mass = answer_mass(backbone, template, texts, labels.labels)
+    try:
+        slots = slot_bias(backbone, texts, labels)
+    except SetScoreError:
+        slots = None
+    both = gold.any() and not gold.all()
+    return Probe(
+        backbone.spec.name,
+        sharpness=float(np.abs(u).mean()),
+        separation=float(u[gold].mean() - u[~gold].mean()) if both else float("nan"),
+        mass=None if mass is None else float(mass.mean()),
+        slot_spread=None if slots is None else slots.spread,
+        first_slot=None if slots is None else float(slots.rate[:, 0].mean()),
+    )

@@ -1,0 +1,79 @@
+"""Scorers by name: `per_label`, or with options `permutation?orders=8` and `jsr?sweeps=2&seed=unary`."""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from setscore.errors import SetScoreError, unknown_name
+from setscore.prompts import Template
+from setscore.scorers.base import Reading, Scorer, SetScorer
+from setscore.scorers.per_label import PerLabelScorer
+from setscore.scorers.seeded import Learner
+
+# Where each lives, and what it is called there; scipy's solvers are only imported by the scorers that need them.
+SCORERS = {
+    "per_label": ("setscore.scorers.per_label", "PerLabelScorer"),
+    "unary": ("setscore.scorers.unary", "UnaryScorer"),
+    "permutation": ("setscore.scorers.permutation", "PermutationScorer"),
+    "jsr": ("setscore.scorers.jsr", "JsrScorer"),
+    "gibbs": ("setscore.scorers.gibbs", "GibbsScorer"),
+    "bp": ("setscore.scorers.propagation", "PropagationScorer"),
+    "milp": ("setscore.scorers.programme", "ProgrammeScorer"),
+    "subset": ("setscore.scorers.subset", "SubsetScorer"),
+}
+_NOT_OPTIONS = {"reading", "prompt", "cuts", "seen"}
+
+
+def make(name: str, template: Template, reading: Reading, learned: Mapping[str, Any] | None = None) -> Scorer:
+    """A scorer by name, with what one like it has learnt.
+
+    `template` is the wording of per-label questions; all others have the paper's prompt.
+    """
+    base, _, text = name.partition("?")
+    if base not in SCORERS:
+        raise SetScoreError(unknown_name("scorer", base, SCORERS))
+    given = _options(base, text)
+    if base == "per_label":
+        if given:
+            raise SetScoreError(f"the scorer per_label has no options, got {text!r}.")
+        long, pool, overlap = reading.long_documents, reading.pool, reading.overlap
+        return PerLabelScorer(template, long, pool, overlap, reading.max_document_tokens)
+    home, kind_name = SCORERS[base]
+    kind = getattr(importlib.import_module(home), kind_name)
+    known = {entry.name: entry for entry in fields(kind) if entry.name not in _NOT_OPTIONS}
+    values: dict[str, Any] = {}
+    for key, value in given.items():
+        if key not in known:
+            raise SetScoreError(unknown_name(f"option of the scorer {base}", key, known))
+        values[key] = make(value, template, reading) if key == "seed" else _value(base, key, value, known[key].default)
+    if "seed" in known and "seed" not in values:
+        values["seed"] = make("per_label", template, reading)
+    if issubclass(kind, SetScorer):
+        values["reading"] = reading
+    scorer: Scorer = kind(**values)
+    return scorer.restore(learned) if learned and isinstance(scorer, Learner) else scorer
+
+
+def seed_of(name: str) -> str | None:
+    """The name of the scorer that another one starts from; None for one that starts from nothing."""
+    base, _, text = name.partition("?")
+    home, kind = SCORERS[base]
+    starts = any(entry.name == "seed" for entry in fields(getattr(importlib.import_module(home), kind)))
+    return _options(base, text).get("seed", "per_label") if starts else None
+
+
+def _options(name: str, text: str) -> dict[str, str]:
+    parts = [part.partition("=") for part in text.split("&") if part]
+    if any(not equals for _, equals, _ in parts):
+        raise SetScoreError(f"options of a scorer are written {name}?option=value&option=value, got {text!r}.")
+    return {key: value for key, _, value in parts}
+
+
+def _value(scorer: str, key: str, text: str, default: object) -> object:
+    kind = type(default)
+    try:
+        return kind(text)  # type: ignore[call-arg]
+    except ValueError as error:
+        wanted = {int: "a whole number", float: "a number"}[kind]
+        raise SetScoreError(f"the option {key} of the scorer {scorer} is {wanted}, got {text!r}.") from error

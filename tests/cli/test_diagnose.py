@@ -1,0 +1,99 @@
+"""`setscore diagnose`, `ceiling` and `--scorer` as a user runs them."""
+
+import json
+
+import pytest
+from commands import setscore
+
+ROWS = [
+    ("Crude prices fell after OPEC raised its output.", "oil", "oil,sports"),
+    ("The striker scored twice in the final.", "sports", "music,sports"),
+    ("The band released a new album.", "music", "oil,sports"),
+    ("Oil firms paid for the new stadium.", "oil,sports", "oil,music"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    lines = [json.dumps({"text": t, "labels": g.split(","), "shortlist": c.split(",")}) for t, g, c in ROWS]
+    (tmp_path / "own.jsonl").write_text("\n".join(lines) + "\n")
+    (tmp_path / "labels.txt").write_text("oil\nsports\nmusic\n")
+    return tmp_path
+
+
+OWN = ("--file", "own.jsonl", "--labels", "labels.txt")
+
+
+def test_diagnose_prints_every_table_and_draws(folder):
+    pytest.importorskip("matplotlib")
+    options = ("--orders", "3", "--pictures", "pictures", "--against", "setscore-mini")
+    code, out, err = setscore("diagnose", *OWN, *options, folder=folder)
+    assert code == 0, err
+    for title in ("Slot bias of the all-masked prompt", "Labels, asked one by one", "Wording", "The same prompts"):
+        assert title in out
+    assert "Mean absolute difference from gold" in out
+    assert "setscore-mini reads only the two answers" in err
+    assert {path.name for path in (folder / "pictures").iterdir()} == {
+        "own.jsonl-slots.png",
+        "own.jsonl-rates.png",
+        "own.jsonl-labels.png",
+    }
+
+
+def test_diagnose_needs_documents(folder):
+    code, _, err = setscore("diagnose", "--templates", "express", folder=folder)
+    assert code == 2
+    assert "no dataset was given" in err
+
+
+def test_ceiling_prints_what_the_theory_says(folder):
+    code, out, err = setscore("ceiling", *OWN, "--candidates-column", "shortlist", folder=folder)
+    assert code == 0, err
+    # Of 5 gold labels 3 are kept: micro-recall 60, micro-F1 75; oil 2 of 2, sports 1 of 2, music 0 of 1.
+    words = out.split()
+    assert [words[words.index(name) + 1] for name in ("micro-recall", "micro-F1", "macro-F1")] == [
+        "60.0",
+        "75.0",
+        "55.6",
+    ]
+    assert "by chance 66.7%" in out
+    code, _, err = setscore("ceiling", *OWN, folder=folder)
+    assert code == 2
+    assert "4 of 4 documents have no shortlist in 'candidates'" in err
+
+
+def test_a_scorer_by_name_in_every_command(folder):
+    code, out, _ = setscore("classify", ROWS[0][0], "--labels", "oil,sports", "--scorer", "unary", "--format", "jsonl")
+    assert code == 0
+    assert set(json.loads(out)["probabilities"]) == {"oil", "sports"}
+    code, _, err = setscore("classify", "x", "--labels", "oil", "--scorer", "unari")
+    assert code == 2
+    assert "Did you mean 'unary'?" in err
+    code, out, err = setscore("calibrate", *OWN, "--scorer", "milp", "--out", "saved.json", folder=folder)
+    assert code == 0, err
+    assert json.loads((folder / "saved.json").read_text())["learned"]["seen"]["documents"] == 4
+    code, out, err = setscore("classify", ROWS[0][0], "--classifier", "saved.json", "--scorer", "bp", folder=folder)
+    assert code == 2
+    assert "remove --scorer" in err
+
+
+def test_one_command_for_a_table_of_scorers(folder):
+    options = ("--scorer", "per_label,unary,permutation?orders=2,bp", "--calibration", "temperature", "--seeds", "13")
+    code, out, err = setscore("evaluate", *OWN, *options, folder=folder)
+    assert code == 0, err
+    rows = [line.split() for line in out.splitlines()]
+    assert [row[0] for row in rows if row and row[0] in ("per_label", "unary", "permutation?orders=2", "bp")] == [
+        "per_label",
+        "unary",
+        "permutation?orders=2",
+        "bp",
+    ]
+    code, _, err = setscore("evaluate", *OWN, *options[2:], "--scorer", "milp", "--json", "found.json", folder=folder)
+    assert code == 0, err
+    found = json.loads((folder / "found.json").read_text())
+    assert found["format"] == "setscore.scorers/1"
+    assert found["datasets"]["own.jsonl"]["milp"]["forwards"] == 1
+    assert found["datasets"]["own.jsonl"]["milp"]["metrics"]["micro_f1"]["sd"] is None
+    code, _, err = setscore("evaluate", *OWN, *options, "--save", "scores", folder=folder)
+    assert code == 2
+    assert "are for one scorer that learns nothing" in err

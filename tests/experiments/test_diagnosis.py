@@ -1,0 +1,121 @@
+"""The diagnosis finds what was planted: a biased slot and its movement, rates, wording, an empty document's bias."""
+
+import numpy as np
+import pytest
+from fakes import PlantedBackbone
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from setscore.errors import SetScoreError
+from setscore.experiments import diagnosis
+from setscore.experiments.diagnosis_pictures import draw_label_bias, draw_label_rates, draw_slot_bias
+from setscore.prompts import Template
+from setscore.records import LabelSet
+
+NAMES = ["oil", "sports", "weather", "music", "food"]
+LABELS = LabelSet.of(NAMES)
+TEXTS = [f"document number {number}" for number in range(12)]
+EXPRESS = Template.of("express")
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(st.floats(-5, 5), min_size=5, max_size=5))
+def test_a_planted_slot_bias_is_found_exactly(bias):
+    found = diagnosis.slot_bias(PlantedBackbone(bias), TEXTS, LABELS, orders=5)
+    assert found.effect == pytest.approx(np.array(bias) - np.mean(bias), abs=1e-9)
+    assert found.spread == pytest.approx(np.ptp(bias), abs=1e-9)
+    plain = diagnosis.slot_bias(PlantedBackbone(), TEXTS, LABELS, orders=5)
+    assert plain.spread == pytest.approx(0, abs=1e-9)
+    assert found.label_effect == pytest.approx(plain.label_effect + np.mean(bias), abs=1e-9)
+
+
+def test_the_collapse_stays_at_its_slot_while_labels_move():
+    """The paper's observation: whichever label is placed in slot 1 is positive."""
+    found = diagnosis.slot_bias(PlantedBackbone([9.0]), TEXTS, LABELS, orders=5)
+    assert sorted(found.orders[:, 0].tolist()) == [0, 1, 2, 3, 4]  # every label visits the slot
+    assert (found.rate[:, 0] == 1).all()
+    assert found.strongest == 0
+    there, elsewhere = found.moved(0)
+    assert there == 1
+    assert elsewhere < 0.7
+    still, other = diagnosis.slot_bias(PlantedBackbone(), TEXTS, LABELS, orders=5).moved(0)
+    assert still == pytest.approx(other)
+
+
+def test_fewer_orders_than_labels_still_find_the_slot():
+    found = diagnosis.slot_bias(PlantedBackbone([0, 0, 6.0]), TEXTS, LABELS, orders=3)
+    assert len(found.orders) == 3
+    assert found.strongest == 2
+
+
+def test_slot_bias_needs_something_to_permute():
+    with pytest.raises(SetScoreError, match="at least 2 labels and 2 orders, got 1 and 4"):
+        diagnosis.slot_bias(PlantedBackbone(), TEXTS, LabelSet.of(["oil"]))
+
+
+def test_rates_and_their_deviation():
+    gold = np.array([[1, 0], [1, 0], [0, 0], [0, 1]], dtype=bool)
+    decided = np.array([[1, 1], [1, 1], [1, 0], [1, 0]], dtype=bool)
+    rates = diagnosis.label_rates(gold, decided)
+    assert rates.predicted.tolist() == [1.0, 0.5]
+    assert rates.deviation == pytest.approx((0.5 + 0.25) / 2)
+    assert diagnosis.label_rates(gold, gold).deviation == 0
+
+
+def test_an_empty_document_shows_what_a_label_says_by_itself():
+    backbone = PlantedBackbone()
+    found = diagnosis.empty_document_bias(backbone, EXPRESS, LABELS)
+    assert found.tolist() == [backbone.affinity("", name) for name in NAMES]
+
+
+def test_a_template_does_not_differ_from_itself():
+    gold = np.zeros((len(TEXTS), 5), dtype=bool)
+    gold[:, 0] = True
+    same = diagnosis.template_sensitivity(PlantedBackbone(), TEXTS, LABELS, gold, ["express", "writer-expresses"])
+    assert [one.template for one in same] == ["express", "writer-expresses"]
+    assert [one.flips for one in same] == [0, 0]  # the planted answers know only the label
+    assert same[1].correlation == pytest.approx(1)
+
+
+def test_mass_is_there_only_where_it_is_offered():
+    backbone = PlantedBackbone()
+    mass = diagnosis.answer_mass(backbone, EXPRESS, TEXTS, LABELS.labels)
+    assert mass.shape == (12, 5)
+
+    class Silent:
+        spec = backbone.spec
+
+    assert diagnosis.answer_mass(Silent(), EXPRESS, TEXTS, LABELS.labels) is None
+
+
+def test_a_probe_tells_sharper_answers_from_weaker_slots():
+    class Sharp(PlantedBackbone):
+        def affinity(self, document, label):
+            return 3 * super().affinity(document, label)
+
+    gold = np.array([[PlantedBackbone().affinity(text, name) > 0 for name in NAMES] for text in TEXTS])
+    base, sharp, calm = (
+        diagnosis.probe(one, TEXTS, LABELS, gold, EXPRESS)
+        for one in (PlantedBackbone([8.0]), Sharp([8.0]), PlantedBackbone([1.0]))
+    )
+    # A per-label question has one slot too, the first: the bias there is part of every answer.
+    assert sharp.separation == pytest.approx(3 * base.separation)
+    assert sharp.slot_spread > 6
+    assert calm.slot_spread < 1.5
+    assert calm.first_slot < base.first_slot
+    assert base.mass == 0.5
+    one = diagnosis.probe(PlantedBackbone(), TEXTS, LabelSet.of(["oil"]), gold[:, :1], EXPRESS)
+    assert one.slot_spread is one.first_slot is None  # nothing to permute
+
+
+@pytest.mark.parametrize("count", [3, 100])
+def test_pictures_are_drawn_for_few_and_many_labels(tmp_path, count):
+    pytest.importorskip("matplotlib")
+    labels = LabelSet.of([f"a label with a name of its own, number {number}" for number in range(count)])
+    found = diagnosis.slot_bias(PlantedBackbone([4.0, 2.0, 1.0]), TEXTS, labels)
+    draw_slot_bias(tmp_path / "in" / "slots.png", found, labels.names, "title")
+    rates = diagnosis.LabelRates(np.linspace(0, 1, count), np.linspace(1, 0, count))
+    draw_label_rates(tmp_path / "rates.png", {"log-odds > 0": rates, "matched": rates}, labels.names, "title")
+    draw_label_bias(tmp_path / "bias.png", np.linspace(-3, 3, count), labels.names, "title")
+    for name in ("in/slots.png", "rates.png", "bias.png"):
+        assert (tmp_path / name).stat().st_size > 5000
