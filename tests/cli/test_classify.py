@@ -217,8 +217,9 @@ def test_truncated_documents_are_counted_and_chunks_are_not_truncated(folder):
 
 def test_a_saved_classifier(tmp_path):
     model = SetScoreClassifier({"oil": "crude oil", "sports": "a sport"}, template="article-about")
-    # One label that does not fit: else the temperature goes to its bound and every probability is 0 or 1.
-    model.fit([OIL, SPORTS, "Nothing happened."], [["oil"], ["sports"], ["oil"]]).save(tmp_path / "model.json")
+    # The same texts with other labels: else the temperature goes to its bound and every probability is 0 or 1.
+    gold = [["oil"], ["sports"], ["oil", "sports"], []]
+    model.fit([OIL, SPORTS, OIL, SPORTS], gold).save(tmp_path / "model.json")
     code, out, err = classify(OIL, SPORTS, "--classifier", "model.json", "--format", "jsonl", folder=tmp_path)
     assert (code, err) == (0, "")
     records = [json.loads(line) for line in out.splitlines()]
