@@ -49,7 +49,8 @@ def classifier(labels=LABELS, **options):
 
 def test_works_before_fit_with_temperature_1_and_threshold_one_half():
     model = SetScoreClassifier(["oil", "sports"])
-    assert model.predict_labels(["The price of crude oil fell again.", "The team won the football match."]) == [{"oil"}, {"sports"}]
+    documents = ["The price of crude oil fell again.", "The team won the football match."]
+    assert model.predict_labels(documents) == [{"oil"}, {"sports"}]
     log_odds = model.decision_function(DOCUMENTS)
     np.testing.assert_allclose(model.predict_proba(DOCUMENTS), expit(log_odds))
     np.testing.assert_array_equal(model.predict(DOCUMENTS), log_odds >= 0)
