@@ -54,7 +54,7 @@ def test_state_survives_json():
 
 
 def test_the_classifier_fits_without_gold_only_with_this_calibration():
-    documents = ["Crude prices fell.", "The match ended in a draw.", "N/A"]
+    documents = ["The price of crude oil fell.", "The match ended in a draw.", "N/A"]
     model = SetScoreClassifier(["oil", "sports"], calibration="bias").fit(documents)
     assert "no gold labels used" in model.calibration_.choice_
     assert model.predict_labels(documents[:1]) == [{"oil"}]
