@@ -197,7 +197,7 @@ class Run:
             hidden = self.forward(tokens, positions, parts, segments)
             slots, yes = put(batch.slots), put(batch.yes)
             at_slots = self.model.logits(hidden[slots[:, 0], slots[:, 1]]).float()
-            masked = put(self.limited(batch.masked))
+            masked = put(batch.masked[: self.config["diffusion_positions"]])
             at_masks = self.model.logits(hidden[masked[:, 0], masked[:, 1]]).float()
         answers = at_slots[:, [self.words.yes, self.words.no]]
         logs = answers - at_slots.logsumexp(dim=-1, keepdim=True)
@@ -213,9 +213,6 @@ class Run:
         found["total"] = sum((weight[name] * value for name, value in found.items()), torch.zeros((), device=device))
         found["accuracy"] = ((odds > 0) == (yes > 0.5)).float().mean()
         return found
-
-    def limited(self, masked: np.ndarray) -> np.ndarray:
-        return masked[: self.config["diffusion_positions"]]
 
     def diffusion(self, logits: Tensor, tokens: Tensor, weights: Tensor, batch: Batch) -> Tensor:
         """Nats per token: the sum of CE / t over the masked tokens, by the number of tokens that could be masked."""

@@ -4,7 +4,6 @@ import json
 import lzma
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -212,7 +211,3 @@ def test_a_place_in_the_card_that_nothing_fills_is_an_error(monkeypatch):
     monkeypatch.setattr("card.TEXT", "<<rows>> and <<nothing>>")
     with pytest.raises(ValueError, match="nothing"):
         card(summary, sanity, {"flips": 0.0, "rms_error": 0.0}, [], None)
-
-
-def test_the_smoke_data_is_not_the_repositorys():
-    assert not list(Path(HERE).glob("**/*.xz"))

@@ -25,7 +25,7 @@ in `tasks/*.yaml`:
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -142,8 +142,3 @@ def _with_options(task: Task, text: str, output: str) -> Row | None:
     stem = text[: _OPTION.search(text).start()].strip()  # type: ignore[union-attr]
     wrong = tuple((option,) for letter, option in found if letter != _key(output))
     return Row(task.name, stem, task.family, tuple(right), wrong, questions=("Is the answer {label}?",))
-
-
-def convert_all(records: Iterable[Mapping[str, Any]], tasks: Mapping[str, Task]) -> Iterator[Row | None]:
-    """Rows of the described tasks, in order; None for each instance of one that could not be read."""
-    return (convert(record, tasks[record["task"]]) for record in records if record["task"] in tasks)

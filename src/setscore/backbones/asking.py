@@ -1,6 +1,7 @@
 """What backbones with a tokenizer share: queries as tokens, each asked once, answers in the order asked."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -111,7 +112,7 @@ class Prompter:
         return (*tokens, *self._after_question), tuple(slots)
 
 
-class AskingBackbone:
+class AskingBackbone(ABC):
     """`log_odds` and `spans` of a backbone that only has to say how documents with questions are computed."""
 
     def __init__(self, prompter: Prompter, attention: Attention, adjustment: Adjustment | None = None) -> None:
@@ -168,6 +169,6 @@ class AskingBackbone:
             raise ScoreError(message, tuple(bad))
         return results
 
+    @abstractmethod
     def values(self, documents: Documents) -> Iterator[tuple[int, float]]:
         """The query's number and the log-odds of every slot, a query's slots in their order."""
-        raise NotImplementedError

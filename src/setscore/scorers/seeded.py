@@ -1,6 +1,6 @@
 """Scorers that start from another scorer's decision, and may learn from a labelled slice."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self, runtime_checkable
@@ -9,9 +9,9 @@ import numpy as np
 
 from setscore.backbones import Backbone
 from setscore.errors import LabelError
-from setscore.prompts import Template
+from setscore.prompts import SetTemplate, Template
 from setscore.records import BoolArray, FloatArray, LabelSet, Scores
-from setscore.scorers.base import Asker, Progress, Scorer, SetScorer, Window
+from setscore.scorers.base import Asker, Progress, Reading, Scorer, SetScorer, Window
 from setscore.scorers.per_label import PerLabelScorer
 
 
@@ -44,9 +44,11 @@ def start_from(cuts: Sequence[float], labels: int) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class SeededScorer(SetScorer):
+class SeededScorer(ABC):
     """Refines the decisions of `seed`: yes where its log-odds reach `cuts` (0 until something was learnt)."""
 
+    reading: Reading = field(default_factory=Reading, kw_only=True)
+    prompt: SetTemplate = field(default_factory=SetTemplate, kw_only=True)
     seed: Scorer = field(default_factory=lambda: PerLabelScorer(Template.of("express")), kw_only=True)
     cuts: tuple[float, ...] = field(default=(), kw_only=True)
 
@@ -59,6 +61,9 @@ class SeededScorer(SetScorer):
 
     def restore(self, learned: Mapping[str, Any]) -> Self:
         return replace(self, cuts=tuple(learned["cuts"]))
+
+    @abstractmethod
+    def cost(self, labels: int, *, shared: bool) -> int: ...
 
     @abstractmethod
     def refine(
@@ -81,11 +86,6 @@ class SeededScorer(SetScorer):
         found = scorer.score(backbone, documents, labels, candidates=candidates, progress=progress)
         cut = seeds.truncated | found.truncated
         return replace(found, forwards=seeds.forwards + found.forwards, truncated=cut)
-
-    def score_windows(
-        self, asker: Asker, windows: Sequence[Window]
-    ) -> tuple[list[FloatArray], Mapping[str, list[float]]]:
-        raise NotImplementedError  # windows are refined, see `score`
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,11 @@ def test_a_surplus_tensor_is_named(tmp_path, state):
 
 
 def test_frequencies_that_old_checkpoints_carry_are_no_weights(tmp_path, state):
+    plain = load(write(tmp_path / "plain", state)).state_dict()
     state["model.layers.0.attention.rotary_emb.inv_freq"] = torch.ones(4)
-    load(write(tmp_path, state))
+    carried = load(write(tmp_path / "carried", state)).state_dict()
+    assert plain.keys() == carried.keys()
+    assert all(torch.equal(carried[name], plain[name]) for name in plain)
 
 
 def test_another_shape_is_named(tmp_path, state):
