@@ -17,25 +17,27 @@ touched: `fit` only fits the calibration on a few labelled documents, and everyt
 
 import warnings
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 import setscore.calibration as calibrations
 from setscore.backbones import Backbone, load_backbone
 from setscore.errors import SetScoreError, TruncationWarning
+from setscore.estimators import TextClassifier
 from setscore.prompts import Template, Verbalizer
 from setscore.records import FloatArray, IntArray, LabelSet, Scores, as_documents, names_in
 from setscore.scorers import PerLabelScorer
+from setscore.shortlist import Shortlist, ask_some, shortlist_of
 from setscore.storage import reading_json, write_json
 
 Candidates = Sequence[Collection[str]] | None  # a label set per document; None asks every label of every document
 FORMAT = "setscore.classifier/1"
 
 
-class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SetScoreClassifier(TextClassifier):
     """A training-free multi-label text classifier with scikit-learn's conventions.
 
     labels          names, {name: description}, Label objects or a LabelSet; None takes the names seen in `fit`
@@ -44,6 +46,7 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     verbalizer      the answers to compare: "yes/no", "true/false", "relevant/irrelevant", "present/absent"
     attention       "auto" (native to the backbone), "shared" (document read once) or "exact" (once per label)
     long_documents  "truncate" (read the beginning; how many is reported) or "chunk" (overlapping windows)
+    shortlist       None asks every label; 32, "cosine:32" or a Shortlist asks the labels nearest to each document
     pool, overlap   how windows become one score ("max", "mean", "logmeanexp"), and the tokens they share
     calibration     what `fit` fits: "auto", a name of `setscore.calibration.CALIBRATIONS`, or an object from there
     threshold       the probability from which a label is predicted before `fit` has chosen one
@@ -62,19 +65,21 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         long_documents: str = "truncate",
         pool: str = "max",
         overlap: int = 64,
+        shortlist: int | str | Shortlist | None = None,
         calibration: str | calibrations.Calibration = "auto",
         threshold: float = 0.5,
     ) -> None:
         self.labels, self.calibration, self.threshold = labels, calibration, threshold
         self.backbone, self.attention = backbone, attention
         self.template, self.verbalizer = template, verbalizer
-        self.long_documents, self.pool, self.overlap = long_documents, pool, overlap
+        self.long_documents, self.pool, self.overlap, self.shortlist = long_documents, pool, overlap, shortlist
 
     def fit(self, X: Iterable[Any], y: Any = None) -> Self:
         """Fits the calibration on documents `X` with gold `y`: an indicator matrix or lists of names."""
         documents = as_documents(X)
         self.labels_ = LabelSet.of(names_in(y) if self.labels is None else self.labels)
         gold = None if y is None else self.labels_.gold(y, len(documents))  # the calibration "bias" needs none
+        self.shortlist_ = shortlist_of(self.shortlist, gold)
         self.calibration_ = calibrations.fit(self.calibration, self.score_documents(documents).log_odds, gold)
         return self
 
@@ -83,8 +88,10 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         documents, labels = as_documents(X), self._labels()
         backbone = load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
         scorer = PerLabelScorer(Template.of(self.template), self.long_documents, self.pool, self.overlap)
-        asked = labels.asked(documents, candidates)
-        scores = scorer.score(backbone, [document.text for document in documents], labels, candidates=asked)
+        texts, asked = [document.text for document in documents], labels.asked(documents, candidates)
+        if shortlist := shortlist_of(getattr(self, "shortlist_", self.shortlist)):
+            asked = shortlist.select(texts, labels, within=asked)
+        scores = ask_some(partial(scorer.score, backbone, texts), labels, asked)
         if cut := int(scores.truncated.sum()):
             warnings.warn(TruncationWarning.of(cut, len(documents)), stacklevel=2)
         return scores
@@ -118,6 +125,8 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         params = self.get_params(deep=False) | {"labels": {e.name: e.description for e in self._labels().labels}}
         params |= {"template": Template.of(self.template).text, "verbalizer": vars(Verbalizer.of(self.verbalizer))}
         params |= {"calibration": calibrations.describe(self.calibration)}
+        if shortlist := shortlist_of(getattr(self, "shortlist_", params.pop("shortlist"))):
+            params |= {"shortlist": vars(shortlist)}
         fitted = self.calibration_.state() if hasattr(self, "calibration_") else None
         write_json(path, FORMAT, {"params": params, "calibration": fitted})
 
@@ -138,13 +147,3 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _labels(self) -> LabelSet:
         return getattr(self, "labels_", None) or LabelSet.of(self.labels)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True  # training-free: every method works before `fit`
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array, tags.requires_fit = True, False, False
-        tags.target_tags.multi_output, tags.target_tags.single_output = True, False
-        tags.classifier_tags.multi_label, tags.classifier_tags.multi_class = True, False
-        return tags

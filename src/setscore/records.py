@@ -79,6 +79,11 @@ class LabelSet:
         return tuple(label.name for label in self.labels)
 
     @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """What questions say: descriptions, names where there is none."""
+        return tuple(label.text for label in self.labels)
+
+    @cached_property
     def _positions(self) -> dict[str, int]:
         return {name: position for position, name in enumerate(self.names)}
 

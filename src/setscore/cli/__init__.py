@@ -15,6 +15,7 @@ from setscore.cli.datasets import datasets
 from setscore.cli.evaluate import evaluate
 from setscore.cli.headroom import headroom
 from setscore.cli.models import models
+from setscore.cli.shortlist import shortlist
 from setscore.errors import SetScoreError
 
 app = typer.Typer(
@@ -45,6 +46,7 @@ app.command(no_args_is_help=True)(calibrate)
 app.command(no_args_is_help=True)(evaluate)
 app.command(no_args_is_help=True)(headroom)
 app.command("compare-attention", no_args_is_help=True)(compare_attention)
+app.command(no_args_is_help=True)(shortlist)
 app.command()(datasets)
 app.command()(models)
 

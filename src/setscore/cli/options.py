@@ -18,6 +18,7 @@ from setscore.errors import SetScoreError
 from setscore.experiments import PAPER_SETS, prepare
 from setscore.experiments.slices import SLICES, Experiment
 from setscore.scorers import PerLabelScorer
+from setscore.shortlist import shortlist_of
 
 Save = Annotated[
     Path | None, typer.Option(help="A folder for the scores: re-used, and gone on with after an interruption.")
@@ -65,9 +66,16 @@ class Model:
     attention: Attention = "auto"
     verbalizer: Verbalizer = "yes/no"
     long_documents: Annotated[str, typer.Option(help="truncate, or chunk into overlapping windows.")] = "truncate"
+    shortlist: Annotated[
+        str | None,
+        typer.Option(
+            help="Ask only so many labels of a document: 32, cosine:32 (the paper's) or fused:32.", show_default=False
+        ),
+    ] = None
 
     def classifier(self) -> SetScoreClassifier:
         """Without labels; a mistake in the settings is an error before anything is read or fetched."""
+        shortlist_of(self.shortlist)
         PerLabelScorer(prompts.Template.of(self.template), self.long_documents)
         load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
         return SetScoreClassifier(**vars(self))

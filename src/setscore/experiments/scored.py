@@ -23,6 +23,7 @@ from setscore.datasets import Dataset
 from setscore.errors import DataFileError, LabelError, SetScoreError, TruncationWarning
 from setscore.prompts import Template, Verbalizer
 from setscore.records import BoolArray, FloatArray, IntArray, LabelSet
+from setscore.shortlist import shortlist_of
 from setscore.storage import reading_json, write_bytes, write_json
 
 FORMAT = "setscore.scored/1"
@@ -162,6 +163,8 @@ def describe(classifier: SetScoreClassifier, dataset: Dataset) -> dict[str, Any]
     }
     if classifier.long_documents == "chunk":
         config |= {"pool": classifier.pool, "overlap": classifier.overlap}
+    if shortlist := shortlist_of(getattr(classifier, "shortlist_", classifier.shortlist)):
+        config |= {"shortlist": {key: value for key, value in vars(shortlist).items() if key != "cache"}}
     return config
 
 
