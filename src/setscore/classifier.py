@@ -30,7 +30,7 @@ from setscore.estimators import TextClassifier
 from setscore.prompts import Template, Verbalizer
 from setscore.records import FloatArray, IntArray, LabelSet, Scores, as_documents, names_in
 from setscore.scorers import PerLabelScorer
-from setscore.shortlist import Shortlist, ask_some, shortlist_of
+from setscore.shortlist import Descent, Shortlist, ask_shortlisted, shortlist_of
 from setscore.storage import reading_json, write_json
 
 Candidates = Sequence[Collection[str]] | None  # a label set per document; None asks every label of every document
@@ -46,7 +46,8 @@ class SetScoreClassifier(TextClassifier):
     verbalizer      the answers to compare: "yes/no", "true/false", "relevant/irrelevant", "present/absent"
     attention       "auto" (native to the backbone), "shared" (document read once) or "exact" (once per label)
     long_documents  "truncate" (read the beginning; how many is reported) or "chunk" (overlapping windows)
-    shortlist       None asks every label; 32, "cosine:32" or a Shortlist asks the labels nearest to each document
+    shortlist       None asks every label; 32, "cosine:32" or a Shortlist asks the labels nearest to each document;
+                    "parents" asks a parent first, and its children where it may apply
     pool, overlap   how windows become one score ("max", "mean", "logmeanexp"), and the tokens they share
     calibration     what `fit` fits: "auto", a name of `setscore.calibration.CALIBRATIONS`, or an object from there
     threshold       the probability from which a label is predicted before `fit` has chosen one
@@ -65,7 +66,7 @@ class SetScoreClassifier(TextClassifier):
         long_documents: str = "truncate",
         pool: str = "max",
         overlap: int = 64,
-        shortlist: int | str | Shortlist | None = None,
+        shortlist: int | str | Shortlist | Descent | None = None,
         calibration: str | calibrations.Calibration = "auto",
         threshold: float = 0.5,
     ) -> None:
@@ -89,9 +90,8 @@ class SetScoreClassifier(TextClassifier):
         backbone = load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
         scorer = PerLabelScorer(Template.of(self.template), self.long_documents, self.pool, self.overlap)
         texts, asked = [document.text for document in documents], labels.asked(documents, candidates)
-        if shortlist := shortlist_of(getattr(self, "shortlist_", self.shortlist)):
-            asked = shortlist.select(texts, labels, within=asked)
-        scores = ask_some(partial(scorer.score, backbone, texts), labels, asked)
+        shortlist = shortlist_of(getattr(self, "shortlist_", self.shortlist))
+        scores = ask_shortlisted(partial(scorer.score, backbone, texts), texts, labels, asked, shortlist)
         if cut := int(scores.truncated.sum()):
             warnings.warn(TruncationWarning.of(cut, len(documents)), stacklevel=2)
         return scores
@@ -122,7 +122,7 @@ class SetScoreClassifier(TextClassifier):
         """Writes parameters, labels and calibration as JSON; no weights, no pickle."""
         if not isinstance(self.backbone, str):
             raise SetScoreError("only a classifier whose backbone is given by name can be saved.")
-        params = self.get_params(deep=False) | {"labels": {e.name: e.description for e in self._labels().labels}}
+        params = self.get_params(deep=False) | {"labels": self._labels().plain()}
         params |= {"template": Template.of(self.template).text, "verbalizer": vars(Verbalizer.of(self.verbalizer))}
         params |= {"calibration": calibrations.describe(self.calibration)}
         if shortlist := shortlist_of(getattr(self, "shortlist_", params.pop("shortlist"))):

@@ -69,7 +69,7 @@ class Model:
     shortlist: Annotated[
         str | None,
         typer.Option(
-            help="Ask only so many labels of a document: 32, cosine:32 (the paper's) or fused:32.", show_default=False
+            help="Ask only so many labels of a document: 32, cosine:32 (the paper's), or parents.", show_default=False
         ),
     ] = None
 

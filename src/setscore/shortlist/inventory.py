@@ -1,5 +1,6 @@
 """Only the labels that some document is asked, so that a scorer never walks over a hundred thousand of them."""
 
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -28,7 +29,8 @@ def narrowed(labels: LabelSet, asked: BoolArray | None) -> tuple[LabelSet, BoolA
     wanted: BoolArray = np.asarray(asked.any(axis=0))
     wanted[np.argsort([-len(text) for text in labels.texts], kind="stable")[:LONGEST]] = True
     places = np.flatnonzero(wanted)
-    return LabelSet(tuple(labels.labels[i] for i in places)), asked[:, places], places
+    some = tuple(replace(labels.labels[i], parent=None) for i in places)  # a parent may not be among them
+    return LabelSet(some), asked[:, places], places
 
 
 def widened(scores: Scores, places: IntArray, labels: LabelSet) -> Scores:
