@@ -25,6 +25,7 @@ import numpy as np
 
 import setscore.calibration as calibrations
 from setscore.backbones import Backbone, load_backbone
+from setscore.ensemble import Ensemble, blend_of, blended
 from setscore.errors import SetScoreError, TruncationWarning
 from setscore.estimators import TextClassifier
 from setscore.prompts import Template, Verbalizer
@@ -46,8 +47,8 @@ class SetScoreClassifier(TextClassifier):
     verbalizer      the answers to compare: "yes/no", "true/false", "relevant/irrelevant", "present/absent"
     attention       "auto" (native to the backbone), "shared" (document read once) or "exact" (once per label)
     long_documents  "truncate" (read the beginning; how many is reported) or "chunk" (overlapping windows)
-    shortlist       None asks every label; 32, "cosine:32" or a Shortlist asks the labels nearest to each document;
-                    "parents" asks a parent first, and its children where it may apply
+    shortlist       32, "cosine:32": only the labels nearest to a document; "parents": children of likely parents
+    blend           "cosine" averages the model's log-odds with a sentence encoder's cosine; `fit` weighs the two
     pool, overlap   how windows become one score ("max", "mean", "logmeanexp"), and the tokens they share
     calibration     what `fit` fits: "auto", a name of `setscore.calibration.CALIBRATIONS`, or an object from there
     threshold       the probability from which a label is predicted before `fit` has chosen one
@@ -67,21 +68,22 @@ class SetScoreClassifier(TextClassifier):
         pool: str = "max",
         overlap: int = 64,
         shortlist: int | str | Shortlist | Descent | None = None,
+        blend: str | Ensemble | None = None,
         calibration: str | calibrations.Calibration = "auto",
         threshold: float = 0.5,
     ) -> None:
-        self.labels, self.calibration, self.threshold = labels, calibration, threshold
-        self.backbone, self.attention = backbone, attention
-        self.template, self.verbalizer = template, verbalizer
-        self.long_documents, self.pool, self.overlap, self.shortlist = long_documents, pool, overlap, shortlist
+        self.labels, self.calibration, self.threshold, self.shortlist = labels, calibration, threshold, shortlist
+        self.backbone, self.attention, self.template, self.verbalizer = backbone, attention, template, verbalizer
+        self.long_documents, self.pool, self.overlap, self.blend = long_documents, pool, overlap, blend
 
     def fit(self, X: Iterable[Any], y: Any = None) -> Self:
         """Fits the calibration on documents `X` with gold `y`: an indicator matrix or lists of names."""
-        documents = as_documents(X)
-        self.labels_ = LabelSet.of(names_in(y) if self.labels is None else self.labels)
+        documents, self.labels_ = as_documents(X), LabelSet.of(names_in(y) if self.labels is None else self.labels)
         gold = None if y is None else self.labels_.gold(y, len(documents))  # the calibration "bias" needs none
-        self.shortlist_ = shortlist_of(self.shortlist, gold)
-        self.calibration_ = calibrations.fit(self.calibration, self.score_documents(documents).log_odds, gold)
+        self.shortlist_, self.blend_ = shortlist_of(self.shortlist, gold), None
+        scores, texts = self.score_documents(documents), [document.text for document in documents]
+        scores, self.blend_ = blended(blend_of(self.blend), scores, texts, self.labels_, gold)
+        self.calibration_ = calibrations.fit(self.calibration, scores.log_odds, gold)
         return self
 
     def score_documents(self, X: Iterable[Any], *, candidates: Candidates = None) -> Scores:
@@ -94,7 +96,7 @@ class SetScoreClassifier(TextClassifier):
         scores = ask_shortlisted(partial(scorer.score, backbone, texts), texts, labels, asked, shortlist)
         if cut := int(scores.truncated.sum()):
             warnings.warn(TruncationWarning.of(cut, len(documents)), stacklevel=2)
-        return scores
+        return blended(blend_of(getattr(self, "blend_", self.blend)), scores, texts, labels)[0]
 
     def decision_function(self, X: Iterable[Any], *, candidates: Candidates = None) -> FloatArray:
         """Log-odds [n_documents, n_labels]; -inf for labels that were not asked."""
@@ -125,8 +127,7 @@ class SetScoreClassifier(TextClassifier):
         params = self.get_params(deep=False) | {"labels": self._labels().plain()}
         params |= {"template": Template.of(self.template).text, "verbalizer": vars(Verbalizer.of(self.verbalizer))}
         params |= {"calibration": calibrations.describe(self.calibration)}
-        if shortlist := shortlist_of(getattr(self, "shortlist_", params.pop("shortlist"))):
-            params |= {"shortlist": vars(shortlist)}
+        params |= {name: v for name in ("shortlist", "blend") if (v := getattr(self, f"{name}_", params.pop(name)))}
         fitted = self.calibration_.state() if hasattr(self, "calibration_") else None
         write_json(path, FORMAT, {"params": params, "calibration": fitted})
 

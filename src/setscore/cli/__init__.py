@@ -12,6 +12,7 @@ from setscore.cli.classify import classify
 from setscore.cli.compare import compare_attention
 from setscore.cli.console import errors
 from setscore.cli.datasets import datasets
+from setscore.cli.ensemble import ensemble
 from setscore.cli.evaluate import evaluate
 from setscore.cli.headroom import headroom
 from setscore.cli.models import models
@@ -47,6 +48,7 @@ app.command(no_args_is_help=True)(evaluate)
 app.command(no_args_is_help=True)(headroom)
 app.command("compare-attention", no_args_is_help=True)(compare_attention)
 app.command(no_args_is_help=True)(shortlist)
+app.command(no_args_is_help=True)(ensemble)
 app.command()(datasets)
 app.command()(models)
 

@@ -20,7 +20,7 @@ from setscore.errors import SetScoreError, TruncationWarning, unknown_name
 from setscore.records import Document
 
 BLOCK_QUESTIONS = 4096  # asked at a time; answers are written and progress is shown after each block
-SAVED = ("labels", "template", "backbone", "attention", "verbalizer", "long_documents", "shortlist")
+SAVED = ("labels", "template", "backbone", "attention", "verbalizer", "long_documents", "shortlist", "blend")
 
 Labels = Annotated[
     str | None, typer.Option("--labels", "-l", help="Names separated by commas, or a .txt, .csv, .yaml or .json file.")

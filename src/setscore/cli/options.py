@@ -14,6 +14,7 @@ from setscore import prompts
 from setscore.backbones import load_backbone
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset, find_source, load_files
+from setscore.ensemble import blend_of
 from setscore.errors import SetScoreError
 from setscore.experiments import PAPER_SETS, prepare
 from setscore.experiments.slices import SLICES, Experiment
@@ -72,10 +73,14 @@ class Model:
             help="Ask only so many labels of a document: 32, cosine:32 (the paper's), or parents.", show_default=False
         ),
     ] = None
+    blend: Annotated[
+        str | None, typer.Option(help="cosine: averaged with a sentence encoder (extra sbert).", show_default=False)
+    ] = None
 
     def classifier(self) -> SetScoreClassifier:
         """Without labels; a mistake in the settings is an error before anything is read or fetched."""
         shortlist_of(self.shortlist)
+        blend_of(self.blend)
         PerLabelScorer(prompts.Template.of(self.template), self.long_documents)
         load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
         return SetScoreClassifier(**vars(self))

