@@ -7,6 +7,7 @@ import typer
 from rich.markup import escape
 
 from setscore import __version__
+from setscore.cli.baseline import baseline
 from setscore.cli.calibrate import calibrate
 from setscore.cli.classify import classify
 from setscore.cli.compare import compare_attention
@@ -49,6 +50,7 @@ app.command(no_args_is_help=True)(headroom)
 app.command("compare-attention", no_args_is_help=True)(compare_attention)
 app.command(no_args_is_help=True)(shortlist)
 app.command(no_args_is_help=True)(ensemble)
+app.command(no_args_is_help=True)(baseline)
 app.command()(datasets)
 app.command()(models)
 

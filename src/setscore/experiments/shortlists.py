@@ -43,7 +43,7 @@ def compare_shortlists(
     if len(dataset) < 2:
         raise SetScoreError(f"{dataset.name} has {len(dataset)} documents; at least 2 are needed.")
     labelled, measured = dataset.draw(min(VALIDATION_SIZE, len(dataset) // 2), seed)
-    remembering = _Remembering(encode or load_encoder(ENCODER))
+    remembering = Remembering(encode or load_encoder(ENCODER))
     rows, seconds = [], {}
     for name, base in _retrievers().items():
         begun = time.perf_counter()
@@ -89,7 +89,7 @@ def _retrievers() -> dict[str, str]:
     return {"cosine": "cosine", "fused": "fused", "fused, rates": "fused"}
 
 
-class _Remembering:
+class Remembering:
     """An encoder that encodes no text twice: every k and retriever reads the same documents."""
 
     def __init__(self, encode: Encode) -> None:
