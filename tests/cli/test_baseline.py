@@ -46,3 +46,15 @@ def test_runs_with_the_real_encoder(tmp_path):
         "fused,",
     ]
     assert (tmp_path / "kept.json").is_file()
+
+
+@needs_encoder
+def test_what_a_shortlist_leaves_out_is_counted():
+    code, out, err = setscore(
+        "classify", "Crude oil fell.", "-l", "oil,match,song", "--shortlist", "2", "--format", "jsonl"
+    )
+    assert (code, err.strip()) == (0, "the shortlist left out 1 pairs of document and label; they count as negative.")
+    assert out.count(":") >= 4
+    code, _, err = setscore("classify", "Oil.", "-l", "oil,match", "--shortlist", "bm25:5", "--format", "jsonl")
+    assert code == 0
+    assert "above the inventory of 2 labels; all are asked" in err
