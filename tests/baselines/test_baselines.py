@@ -100,12 +100,10 @@ def test_a_tuned_hypothesis_is_never_below_the_default(place):
 
 
 def test_generated_labels_are_read_and_failures_counted(place):
-    scores, failures = load_baseline("qwen-generate", checkpoint=place("causal")).score_text(
-        TEXTS, LABELS, candidates=SOME
-    )
+    scores = load_baseline("qwen-generate", checkpoint=place("causal")).score(TEXTS, LABELS, candidates=SOME)
     assert set(scores.log_odds[SOME]) <= {4.0, -4.0}
     assert np.isneginf(scores.log_odds[~SOME]).all()
-    assert failures == len(TEXTS)  # random weights write no answer
+    assert scores.details["unread"].sum() == len(TEXTS)  # random weights write no answer
 
 
 @pytest.mark.parametrize(
@@ -171,9 +169,9 @@ def test_training_goes_on_after_a_kill(place, tmp_path):
 
 def test_text_to_set_overfits_and_chunks_do_not_matter(place):
     model = load_baseline("flan-t5", checkpoint=place("t5"), settings=fast(), budget=32).fit(TEXTS, GOLD, LABELS)
-    scores, failures = model.score_text(TEXTS, LABELS)
+    scores = model.score(TEXTS, LABELS)
     np.testing.assert_array_equal(scores.log_odds > 0, GOLD)
-    assert failures == 0
+    assert not scores.details["unread"].any()
     np.testing.assert_array_equal(replace(model, chunk=1).score(TEXTS, LABELS).log_odds, scores.log_odds)
 
 

@@ -106,3 +106,13 @@ def t5(folder):
         eos_token_id=6, decoder_start_token_id=0, dropout_rate=0.0,
     )  # fmt: skip
     return save(T5ForConditionalGeneration(config), tokenizer(folder, end="</s>"))
+
+
+def sentence_encoder(folder):
+    """A BERT with mean pooling, as sentence-transformers saves one."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import Pooling, Transformer
+
+    body = Transformer(encoder(str(folder / "bert")), max_seq_length=64)
+    SentenceTransformer(modules=[body, Pooling(32)], device="cpu").save(str(folder / "encoder"))
+    return str(folder / "encoder")

@@ -17,6 +17,7 @@ needs_encoder = pytest.mark.skipif(not ENCODER, reason="the sentence encoder is 
     [
         (["baseline", "bart-nli", "goemotions"], "unknown baseline 'bart-nli'. Did you mean 'bart-mnli'?"),
         (["baseline", "cosine"], "no dataset was given"),
+        (["baseline", "linear", "goemotions", "--train", "all"], "--train is split, validation, either; got 'all'"),
         (["shortlist", "eurlex", "--k", "16,few"], "--k takes whole numbers from 1, separated by commas; got '16,few'"),
         (["shortlist", "--k", "4"], "give the name of a dataset, or --file FILE with --labels FILE"),
         (["shortlist", "all"], "one dataset at a time"),
@@ -33,9 +34,14 @@ def test_mistakes(arguments, message):
 @needs_encoder
 def test_runs_with_the_real_encoder(tmp_path):
     data = write_goemotions(tmp_path / "data")
-    code, out, err = setscore("baseline", "linear", "goemotions", "--data-dir", data, "--seeds", "13")
+    linear = ("baseline", "linear", "goemotions", "--data-dir", data, "--seeds", "13")
+    code, _, err = setscore(*linear)
+    assert code == 2
+    assert "With --train validation linear learns from the 200 validation documents of a seed" in err
+    code, out, err = setscore(*linear, "--train", "validation")
     assert code == 0, err
     assert "linear" in out
+    assert "goemotions: linear learnt from the validation documents of each seed, cross-fitted" in err
     code, out, err = setscore(
         "shortlist", "goemotions", "--data-dir", data, "--k", "1,2", "--json", tmp_path / "kept.json"
     )

@@ -59,10 +59,14 @@ def pretrained(kind: str, place: str, what: str, **options: Any) -> Any:
         ) from error
 
 
-def finished(log_odds: FloatArray, candidates: BoolArray | None, forwards: int) -> Scores:
-    """Scores of what was asked; the rest is -inf."""
+def finished(
+    log_odds: FloatArray, candidates: BoolArray | None, forwards: int, unread: FloatArray | None = None
+) -> Scores:
+    """Scores of what was asked; the rest is -inf. `unread` [n_documents] marks answers that hold no label somewhere."""
     asked = np.ones(log_odds.shape, dtype=np.bool_) if candidates is None else candidates
-    return Scores(np.where(asked, log_odds, -np.inf), asked, np.zeros(len(log_odds), dtype=np.bool_), forwards)
+    details = {} if unread is None else {"unread": unread}
+    uncut = np.zeros(len(log_odds), dtype=np.bool_)
+    return Scores(np.where(asked, log_odds, -np.inf), asked, uncut, forwards, details)
 
 
 def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

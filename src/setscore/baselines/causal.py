@@ -27,7 +27,7 @@ NEW_TOKENS = 96
 class LabelGeneration(Untrained):
     """The model writes the labels that apply. It has no scores: log-odds are +4 where a label was written, else -4.
 
-    `score_text` also says how many answers held something that is no label.
+    The scores' detail "unread" marks answers that held something that is no label.
     """
 
     checkpoint: str = QWEN
@@ -42,30 +42,19 @@ class LabelGeneration(Untrained):
         candidates: BoolArray | None = None,
         progress: Progress | None = None,
     ) -> Scores:
-        return self.score_text(texts, labels, candidates=candidates, progress=progress)[0]
-
-    def score_text(
-        self,
-        texts: Sequence[str],
-        labels: LabelSet,
-        *,
-        candidates: BoolArray | None = None,
-        progress: Progress | None = None,
-    ) -> tuple[Scores, int]:
-        """Scores, and the number of answers that could not be read whole."""
         asked = np.ones((len(texts), len(labels)), dtype=np.bool_) if candidates is None else candidates
-        log_odds, failures = np.full(asked.shape, NOT_NAMED), 0
+        log_odds, unreadable = np.full(asked.shape, NOT_NAMED), np.zeros(len(texts))
         rows = list(range(len(texts)))
         for batch in batches(rows, self.batch_size):
             offered = [[labels.names[i] for i in np.flatnonzero(asked[row])] for row in batch]
             prompts = [self._prompt(texts[row], names) for row, names in zip(batch, offered, strict=True)]
             for row, names, answer in zip(batch, offered, _generate(self.checkpoint, prompts), strict=True):
                 found, unread = parse_answer(answer, names)
-                failures += bool(unread)
+                unreadable[row] = bool(unread)
                 log_odds[row, [labels.names.index(name) for name in found]] = NAMED
             if progress:
                 progress(len(batch))
-        return finished(log_odds, candidates, len(texts)), failures
+        return finished(log_odds, candidates, len(texts), unreadable)
 
     def _prompt(self, text: str, names: Sequence[str]) -> str:
         document = " ".join(text.split()[: self.document_words])

@@ -24,7 +24,10 @@ T5_SETTINGS = Settings(learning_rate=1e-4, epochs=3)
 
 @dataclass(frozen=True)
 class TextToSet:
-    """Fitted: `parts`, tokenizer and model. Log-odds are +4 where a label was written, else -4."""
+    """Fitted: `parts`, tokenizer and model. Log-odds are +4 where a label was written, else -4.
+
+    The scores' detail "unread" marks answers that held something that is no label.
+    """
 
     checkpoint: str = "google/flan-t5-base"
     settings: Settings = T5_SETTINGS
@@ -67,28 +70,17 @@ class TextToSet:
         candidates: BoolArray | None = None,
         progress: Progress | None = None,
     ) -> Scores:
-        return self.score_text(texts, labels, candidates=candidates, progress=progress)[0]
-
-    def score_text(
-        self,
-        texts: Sequence[str],
-        labels: LabelSet,
-        *,
-        candidates: BoolArray | None = None,
-        progress: Progress | None = None,
-    ) -> tuple[Scores, int]:
-        """Scores, and the number of answers that could not be read whole."""
         check_fitted(self.labels, labels)
-        log_odds, failures = np.full((len(texts), len(labels)), NOT_NAMED), 0
+        log_odds, unreadable = np.full((len(texts), len(labels)), NOT_NAMED), np.zeros(len(texts))
         order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
         for batch in batches(order, self.batch_size):
             for row, answer in zip(batch, self._answers([texts[row] for row in batch]), strict=True):
                 found, unread = parse_answer(answer, labels.names)
-                failures += bool(unread)
+                unreadable[row] = bool(unread)
                 log_odds[row, [labels.names.index(name) for name in found]] = NAMED
             if progress:
                 progress(len(batch))
-        return finished(log_odds, candidates, len(texts)), failures
+        return finished(log_odds, candidates, len(texts), unreadable)
 
     def _answers(self, texts: Sequence[str]) -> list[str]:
         """Greedy decoding, `chunk` tokens at a time, until every answer has ended or the budget is spent."""

@@ -55,7 +55,7 @@ def train(
         torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
         optimizer.step()
         if tell:
-            tell(step + 1, len(order), float(value))
+            tell(step + 1, len(order), float(value.detach()))
         if folder is not None and ((step + 1) % settings.save_every == 0 or step + 1 == len(order)):
             _save(folder, model, optimizer, step + 1)
     model.eval()

@@ -8,12 +8,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from setscore.baselines import BASELINES, GENERATIVE
+from setscore.baselines import BASELINES, GENERATIVE, load_baseline
 from setscore.cli import options
-from setscore.cli.console import for_each, remark, results
-from setscore.errors import SetScoreError, unknown_name
+from setscore.cli.console import for_each, progress, remark, results, watch_steps
+from setscore.errors import SetScoreError
 from setscore.experiments.baselines import Measured, measure_baseline
 from setscore.experiments.slices import Experiment
+from setscore.experiments.training import TRAIN, training_documents
 
 
 @options.grouped
@@ -28,32 +29,48 @@ def baseline(
     checkpoint: Annotated[
         str | None, typer.Option(help="A folder or repository in place of the public checkpoint.", show_default=False)
     ] = None,
+    train: Annotated[
+        str, typer.Option(help="What to learn from: split, validation, or either (validation where no split is).")
+    ] = "split",
+    train_limit: Annotated[int | None, typer.Option(min=1, help="Only so many training documents.")] = None,
     save: options.Save = None,
 ) -> None:
     """Measure a baseline of the paper: NLI models, the cosine, SetFit, supervised and generative models.
 
-    Baselines that learn are trained on each seed's 200 validation documents, cross-fitted for the calibration. Saved
-    scores of the others are members for `setscore ensemble`.
+    Baselines that learn are trained on the training split, without the texts that are measured. With --train validation
+    they learn from each seed's 200 validation documents instead, cross-fitted for the calibration. Saved scores are
+    members for `setscore ensemble`; a training that was stopped goes on.
 
     Examples:
 
         setscore baseline cosine goemotions --data-dir DATA --save scores
 
-        setscore baseline linear all --data-dir DATA
+        setscore baseline linear all --data-dir DATA --train either
 
         setscore baseline bart-mnli-template reuters --checkpoint models/bart-large-mnli
     """
-    if method not in BASELINES:
-        raise SetScoreError(unknown_name("baseline", str(method), BASELINES))
+    given = {} if checkpoint is None else {"checkpoint": checkpoint}
+    load_baseline(str(method), **given)  # an unknown name is an error before anything is read
     drawn, kinds = documents.drawn(), options.parse_calibrations(calibration)
+    if train not in TRAIN:
+        raise SetScoreError(f"--train is {', '.join(TRAIN)}; got {train!r}.")
     made: list[Measured] = []
 
     def run(load: Callable[[], Experiment]) -> None:
-        made.append(measure_baseline(method, load(), drawn, kinds, checkpoint=checkpoint, save=save))
+        ready = load()
+        learn = training_documents(str(method), ready, train, data_dir=documents.data_dir, limit=train_limit)
+        with progress() as bar:
+            told = watch_steps(bar)
+            made.append(
+                measure_baseline(str(method), ready, drawn, kinds, options=given, training=learn, save=save, watch=told)
+            )
 
     wanted = documents.prepared(names, instead="all")
     failed = for_each({name: partial(run, load) for name, load in wanted.items()})
     _show(made)
+    for one in made:
+        for text in one.remarks:
+            remark(f"{one.dataset}: {text}")
     if method in GENERATIVE:
         remark(f"{method} writes text and has no scores: what a calibration does to it means little.")
     if failed:
