@@ -95,14 +95,17 @@ def as_json(made: ShortlistReport, names: Sequence[str]) -> dict[str, Any]:
 
 
 class Remembering:
-    """An encoder that encodes no text twice: every k and retriever reads the same documents."""
+    """An encoder that encodes no text twice: every k and retriever reads the same documents. It counts and times."""
 
     def __init__(self, encode: Encode) -> None:
         self._encode = encode
         self._known: dict[str, npt.NDArray[Any]] = {}
+        self.texts, self.seconds = 0, 0.0
 
     def __call__(self, texts: Sequence[str]) -> npt.NDArray[Any]:
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if new:
+            begun = time.perf_counter()
             self._known |= dict(zip(new, self._encode(new), strict=True))
+            self.texts, self.seconds = self.texts + len(new), self.seconds + time.perf_counter() - begun
         return np.stack([self._known[text] for text in texts])
