@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from batches import Vocabulary
+from kinds import Vocabulary
 from model import Mini, build
 from prepare import books, read_labelled
 from safetensors.torch import load_file

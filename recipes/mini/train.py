@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 import torch
 import yaml
-from batches import Batch, Examples, Teacher, Vocabulary, pack
+from batches import Batch, pack
+from kinds import Examples, Teacher, Vocabulary
 from model import build, pooled
 from safetensors.torch import load_file, save_file
 from store import Store

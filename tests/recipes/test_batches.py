@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
-from batches import LIST, Examples, Teacher, Vocabulary, pack
+from batches import pack
+from kinds import LIST, Examples, Teacher, Vocabulary
 from prepare import HERE, assemble
 from sources.rows import Row
 from store import Store, tokenize
