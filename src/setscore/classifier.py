@@ -12,29 +12,32 @@ and reads one number per label at the masked position: u = log p(yes) - log p(no
 A calibration turns log-odds into probabilities, and decisions where probability >= tau. The model's weights are never
 touched: `fit` only fits the calibration on a few labelled documents, and everything works without it too.
 
-    Document -> Template -> Query -> Backbone -> Scores -> Calibration -> Prediction
+    Document -> [Shortlist] -> Template -> Query -> Backbone -> Scores -> [Ensemble] -> Calibration -> Prediction
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 import setscore.calibration as calibrations
 from setscore import scorers
 from setscore.backbones import Backbone, load_backbone
+from setscore.ensemble import Ensemble, blended
 from setscore.errors import SetScoreError
+from setscore.estimators import TextClassifier
 from setscore.prompts import Template, Verbalizer
 from setscore.records import FloatArray, IntArray, LabelSet, Scores, as_documents, names_in
+from setscore.shortlist import Descent, Shortlist, ask_shortlisted, shortlist_of
 from setscore.storage import reading_json, write_json
 
 Candidates = Sequence[Collection[str]] | None  # a label set per document; None asks every label of every document
 FORMAT = "setscore.classifier/1"
 
 
-class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SetScoreClassifier(TextClassifier):
     """A training-free multi-label text classifier with scikit-learn's conventions.
 
     labels          names, {name: description}, Label objects or a LabelSet; None takes the names seen in `fit`
@@ -44,6 +47,8 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     verbalizer      the answers to compare: "yes/no", "true/false", "relevant/irrelevant", "present/absent"
     attention       "auto" (native to the backbone), "shared" (document read once) or "exact" (once per label)
     long_documents  "truncate" (read the beginning; how many is reported) or "chunk" (overlapping windows)
+    shortlist       32, "cosine:32": only the labels nearest to a document; "parents": children of likely parents
+    blend           "cosine" averages the model's log-odds with a sentence encoder's cosine; `fit` weighs the two
     pool, overlap   how windows become one score ("max", "mean", "logmeanexp"), and the tokens they share
     calibration     what `fit` fits: "auto", a name of `setscore.calibration.CALIBRATIONS`, or an object from there
     threshold       the probability from which a label is predicted before `fit` has chosen one
@@ -61,29 +66,33 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         long_documents: str = "truncate",
         pool: str = "max",
         overlap: int = 64,
+        shortlist: int | str | Shortlist | Descent | None = None,
+        blend: str | Ensemble | None = None,
         calibration: str | calibrations.Calibration = "auto",
         threshold: float = 0.5,
     ) -> None:
-        self.labels, self.scorer, self.calibration, self.threshold = labels, scorer, calibration, threshold
+        self.labels, self.scorer, self.shortlist, self.blend, self.overlap = labels, scorer, shortlist, blend, overlap
         self.backbone, self.attention, self.template, self.verbalizer = backbone, attention, template, verbalizer
-        self.long_documents, self.pool, self.overlap = long_documents, pool, overlap
+        self.long_documents, self.pool, self.calibration, self.threshold = long_documents, pool, calibration, threshold
 
     def fit(self, X: Iterable[Any], y: Any = None) -> Self:
         """Fits `calibration_` on documents `X` with gold `y`: an indicator matrix or lists of names."""
-        documents = as_documents(X)
-        self.labels_, self.learned_ = LabelSet.of(names_in(y) if self.labels is None else self.labels), {}
+        documents, self.labels_ = as_documents(X), LabelSet.of(names_in(y) if self.labels is None else self.labels)
         gold = None if y is None else self.labels_.gold(y, len(documents))  # the calibration "bias" needs none
+        self.shortlist_, self.blend_, self.learned_ = shortlist_of(self.shortlist, gold), None, {}
         self.learned_ = calibrations.learn(self.calibration, *self._method(), documents, self.labels_, gold)
-        self.calibration_ = calibrations.fit(self.calibration, self.score_documents(documents).log_odds, gold)
+        scores, self.blend_ = blended(self.blend, self.score_documents(documents), documents, self.labels_, gold)
+        self.calibration_ = calibrations.fit(self.calibration, scores.log_odds, gold)
         return self
 
     def score_documents(self, X: Iterable[Any], *, candidates: Candidates = None) -> Scores:
         """The method itself: log-odds of every label, or of each document's own `candidates`."""
         documents, labels = as_documents(X), self._labels()
         (scorer, backbone), asked = self._method(), labels.asked(documents, candidates)
-        scores = scorer.score(backbone, [document.text for document in documents], labels, candidates=asked)
+        texts, shortlist = [document.text for document in documents], getattr(self, "shortlist_", self.shortlist)
+        scores = ask_shortlisted(partial(scorer.score, backbone, texts), texts, labels, asked, shortlist_of(shortlist))
         scores.warn()
-        return scores
+        return blended(getattr(self, "blend_", self.blend), scores, documents, labels)[0]
 
     def decision_function(self, X: Iterable[Any], *, candidates: Candidates = None) -> FloatArray:
         """Log-odds [n_documents, n_labels]; -inf for labels that were not asked."""
@@ -110,9 +119,10 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Writes parameters, labels and calibration as JSON; no weights, no pickle."""
         if not isinstance(self.backbone, str):
             raise SetScoreError("only a classifier whose backbone is given by name can be saved.")
-        params = self.get_params(deep=False) | {"labels": {e.name: e.description for e in self._labels().labels}}
+        params = self.get_params(deep=False) | {"labels": self._labels().plain()}
         params |= {"template": Template.of(self.template).text, "verbalizer": vars(Verbalizer.of(self.verbalizer))}
         params |= {"calibration": calibrations.describe(self.calibration)}
+        params |= {name: v for name in ("shortlist", "blend") if (v := getattr(self, f"{name}_", params.pop(name)))}
         fitted = self.calibration_.state() if hasattr(self, "calibration_") else None
         write_json(path, FORMAT, {"params": params, "calibration": fitted, "learned": getattr(self, "learned_", {})})
 
@@ -138,13 +148,3 @@ class SetScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         reading = scorers.Reading(self.long_documents, self.pool, self.overlap)
         scorer = scorers.make(self.scorer, Template.of(self.template), reading, getattr(self, "learned_", None))
         return scorer, load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True  # training-free: every method works before `fit`
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array, tags.requires_fit = True, False, False
-        tags.target_tags.multi_output, tags.target_tags.single_output = True, False
-        tags.classifier_tags.multi_label, tags.classifier_tags.multi_class = True, False
-        return tags

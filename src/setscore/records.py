@@ -28,10 +28,11 @@ class Document:
 
 @dataclass(frozen=True)
 class Label:
-    """A name and, if the name alone does not say it, a description."""
+    """A name and, if the name alone does not say it, a description; `parent` names the label it is a kind of."""
 
     name: str
     description: str | None = None
+    parent: str | None = None
 
     @property
     def text(self) -> str:
@@ -59,6 +60,21 @@ class LabelSet:
                 first = seen[name.strip()]
                 raise LabelError(f"label {name!r} stands twice, at {first} and {position}. Remove one of them.")
             seen[name.strip()] = position
+        self._check_parents()
+
+    def _check_parents(self) -> None:
+        """Every parent is a label, and no label is above itself."""
+        above = {label.name: label.parent for label in self.labels if label.parent is not None}
+        for name, parent in above.items():
+            if parent not in self._positions:
+                known = unknown_name("label", parent, self.names[:50])
+                raise LabelError(f"the parent of label {name!r} is no label itself: {known}")
+        for name in above:
+            steps, place = 0, above.get(name)
+            while place is not None and steps <= len(above):
+                steps, place = steps + 1, above.get(place)
+            if place is not None:
+                raise LabelError(f"label {name!r} is above itself: its parents go round in a circle.")
 
     @classmethod
     def of(cls, source: Any) -> "LabelSet":
@@ -70,9 +86,7 @@ class LabelSet:
         if isinstance(source, str):
             raise LabelError(f"labels must be a list, got the one string {source!r}. Write labels=[{source!r}].")
         if isinstance(source, Mapping):
-            return cls(
-                tuple(Label(name, None if description == "" else description) for name, description in source.items())
-            )
+            return cls(tuple(_label(name, value) for name, value in source.items()))
         return cls(tuple(entry if isinstance(entry, Label) else Label(entry) for entry in source))
 
     @cached_property
@@ -80,8 +94,28 @@ class LabelSet:
         return tuple(label.name for label in self.labels)
 
     @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """What questions say: descriptions, names where there is none."""
+        return tuple(label.text for label in self.labels)
+
+    @cached_property
     def _positions(self) -> dict[str, int]:
         return {name: position for position, name in enumerate(self.names)}
+
+    @cached_property
+    def parents(self) -> IntArray:
+        """The place of each label's parent [m]; -1 where it has none."""
+        places = [-1 if label.parent is None else self._positions[label.parent] for label in self.labels]
+        return np.array(places, dtype=np.int64)
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON values, which `of` reads: descriptions by name; with a parent, both."""
+        return {
+            label.name: label.description
+            if label.parent is None
+            else {"description": label.description, "parent": label.parent}
+            for label in self.labels
+        }
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -210,6 +244,15 @@ def as_documents(documents: Any) -> list[Document]:
     if not entries:
         raise SetScoreError("there are no documents; pass at least one.")
     return entries
+
+
+def _label(name: Any, value: Any) -> Label:
+    """From a description, or a mapping of `description` and `parent`."""
+    if not isinstance(value, Mapping):
+        return Label(name, None if value == "" else value)
+    if unknown := sorted(set(value) - {"description", "parent"}):
+        raise LabelError(f"label {name!r} has a description and perhaps a parent, got {', '.join(map(str, unknown))}.")
+    return Label(name, value.get("description") or None, value.get("parent") or None)
 
 
 def _plain(text: Any) -> Any:

@@ -5,6 +5,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,9 @@ def reading_json(path: str | Path, form: str) -> Iterator[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers, as a parameter search sets them, as JSON numbers."""
+    """NumPy's numbers, as a parameter search sets them, as JSON numbers; options that are dataclasses as objects."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return vars(value)
     if hasattr(value, "item"):
         return value.item()
     raise TypeError(f"{value!r} of type {type(value).__name__} cannot be written as JSON.")

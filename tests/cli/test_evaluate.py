@@ -30,6 +30,7 @@ def test_evaluate_prints_one_table(first):
     code, out, err = first
     assert code == 0
     lines = [line.strip() for line in out.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith("cosine")]  # where the sentence encoder is installed
     assert lines[0].split() == ["dataset", "decided", "by", "micro-F1", "macro-F1", "ECE", "raw", "ECE"]
     assert re.fullmatch(r"goemotions +platt( +\d+\.\d ± \d+\.\d){2}( +0\.\d{3}){2}", lines[1])
     names = ["goemotions  platt", "paper", "label prior", "every label", "oracle global", "oracle per label, micro"]

@@ -87,9 +87,13 @@ def test_every_layout(write, name, content, labels):
         (
             "a.yaml",
             "- name: oil\n  descripton: crude\n",
-            "a label has a 'name' and perhaps a 'description', got {'name",
+            "a label has a 'name' and perhaps a 'description' and a 'parent', got {'name",
         ),
-        ("a.json", '[{"description": "crude"}]', "a label has a 'name' and perhaps a 'description', got {'descript"),
+        (
+            "a.json",
+            '[{"description": "crude"}]',
+            "a label has a 'name' and perhaps a 'description' and a 'parent', got {'descript",
+        ),
     ],
 )
 def test_broken_files(write, name, content, message):

@@ -7,6 +7,7 @@ import typer
 from rich.markup import escape
 
 from setscore import __version__
+from setscore.cli.baseline import baseline
 from setscore.cli.calibrate import calibrate
 from setscore.cli.ceiling import ceiling
 from setscore.cli.classify import classify
@@ -14,9 +15,11 @@ from setscore.cli.compare import compare_attention
 from setscore.cli.console import errors
 from setscore.cli.datasets import datasets
 from setscore.cli.diagnose import diagnose
+from setscore.cli.ensemble import ensemble
 from setscore.cli.evaluate import evaluate
 from setscore.cli.headroom import headroom
 from setscore.cli.models import models
+from setscore.cli.shortlist import shortlist
 from setscore.errors import SetScoreError
 
 app = typer.Typer(
@@ -49,6 +52,9 @@ app.command(no_args_is_help=True)(headroom)
 app.command(no_args_is_help=True)(diagnose)
 app.command(no_args_is_help=True)(ceiling)
 app.command("compare-attention", no_args_is_help=True)(compare_attention)
+app.command(no_args_is_help=True)(shortlist)
+app.command(no_args_is_help=True)(ensemble)
+app.command(no_args_is_help=True)(baseline)
 app.command()(datasets)
 app.command()(models)
 

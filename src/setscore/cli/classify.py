@@ -20,7 +20,7 @@ from setscore.errors import SetScoreError, TruncationWarning, unknown_name
 from setscore.records import Document
 
 BLOCK_QUESTIONS = 4096  # asked at a time; answers are written and progress is shown after each block
-SAVED = ("labels", "scorer", "template", "backbone", "attention", "verbalizer", "long_documents")
+SAVED = ("labels", "scorer", "template", "backbone", "attention", "verbalizer", "long_documents", "shortlist", "blend")
 
 Labels = Annotated[
     str | None, typer.Option("--labels", "-l", help="Names separated by commas, or a .txt, .csv, .yaml or .json file.")
@@ -85,7 +85,7 @@ class Tally:
     """What the end of a run reports: nothing is dropped or cut in silence."""
 
     def __init__(self) -> None:
-        self.rows = self.failed = self.truncated = self.repeated = 0
+        self.rows = self.failed = self.truncated = self.repeated = self.dropped = 0
         self._numbers: dict[str, int] = {}  # of the row that had an id first
         self._first = ""
 
@@ -105,6 +105,8 @@ class Tally:
                 f"{self.truncated} of {self.rows} documents were truncated: only their beginning was read."
                 " Use --long-documents chunk to read them whole."
             )
+        if self.dropped:
+            remark(f"the shortlist left out {self.dropped} pairs of document and label; they count as negative.")
         if self.repeated:
             remark(f"{self.repeated} of {self.rows} rows repeat an id, the first is {self._first}; all rows are kept.")
         if self.rows == 0:
@@ -182,6 +184,7 @@ def _classified(
         warnings.simplefilter("ignore", TruncationWarning)  # counted and reported at the end
         scores = model.score_documents(documents, candidates=candidates)
     tally.truncated += int(scores.truncated.sum())
+    tally.dropped += sum(len(set(asked)) for asked in candidates) - int(scores.scored.sum())
     probabilities, decisions = (
         model.current_calibration().transform(scores.log_odds),
         model.current_calibration().predict(scores.log_odds),

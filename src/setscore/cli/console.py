@@ -36,6 +36,20 @@ def watch(bar: Progress, name: str) -> Callable[[str, int, int, str], None]:
     return tell
 
 
+def watch_steps(bar: Progress) -> Callable[[str, int, int], None]:
+    """Shows a bar for each kind of work; its name ends at the first comma after which the text may change."""
+    tasks = {}
+
+    def tell(what: str, done: int, total: int) -> None:
+        name = what.partition(", loss")[0]
+        if name not in tasks:
+            remark(f"{name}; {total} steps")
+            tasks[name] = bar.add_task(name, total=total)
+        bar.update(tasks[name], completed=done, description=what)
+
+    return tell
+
+
 def for_each(work: Mapping[str, Callable[[], None]]) -> bool:
     """Does one dataset after the other, and says whether some failed: they are told, the others go on."""
     failed = 0

@@ -14,9 +14,11 @@ from setscore import prompts, scorers
 from setscore.backbones import load_backbone
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset, find_source, load_files
+from setscore.ensemble import blend_of
 from setscore.errors import SetScoreError
 from setscore.experiments import PAPER_SETS, prepare
 from setscore.experiments.slices import SLICES, Experiment
+from setscore.shortlist import shortlist_of
 
 Save = Annotated[
     Path | None, typer.Option(help="A folder for the scores: re-used, and gone on with after an interruption.")
@@ -67,11 +69,22 @@ class Model:
     attention: Attention = "auto"
     verbalizer: Verbalizer = "yes/no"
     long_documents: Annotated[str, typer.Option(help="truncate, or chunk into overlapping windows.")] = "truncate"
+    shortlist: Annotated[
+        str | None,
+        typer.Option(
+            help="Ask only so many labels of a document: 32, cosine:32 (the paper's), or parents.", show_default=False
+        ),
+    ] = None
+    blend: Annotated[
+        str | None, typer.Option(help="cosine: averaged with a sentence encoder (extra sbert).", show_default=False)
+    ] = None
 
     def classifier(self) -> SetScoreClassifier:
         """Without labels; a mistake in the settings is an error before anything is read or fetched."""
         for name in self.scorers():
             scorers.make(name, prompts.Template.of(self.template), scorers.Reading(self.long_documents))
+        shortlist_of(self.shortlist)
+        blend_of(self.blend)
         load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
         return SetScoreClassifier(**vars(self))
 

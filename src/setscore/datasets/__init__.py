@@ -2,6 +2,7 @@
 
 from setscore.datasets.dataset import Dataset, draw_rows
 from setscore.datasets.documents import DOCUMENT_FILES, Columns, Row, read_documents, read_stream, text_rows
+from setscore.datasets.files import MissingFilesError
 from setscore.datasets.labels import parse_labels, read_labels
 from setscore.datasets.own import load_files
 from setscore.datasets.registry import DATASETS, development_slices, find_source, load_dataset, paper_slices
@@ -13,6 +14,7 @@ __all__ = [
     "Columns",
     "Dataset",
     "Home",
+    "MissingFilesError",
     "Row",
     "Source",
     "card",

@@ -28,8 +28,8 @@ def read_labels(path: str | Path) -> LabelSet:
     """From a file:
 
     .txt          a name a line
-    .csv          columns `name` and, if there are any, `description`; a file with one column needs no header
-    .yaml, .json  a list of names, a mapping from names to descriptions, or a list of {name, description}
+    .csv          columns `name` and, if there are any, `description` and `parent`; one column needs no header
+    .yaml, .json  a list of names, a mapping from names to descriptions, or a list of {name, description, parent}
     """
     path = Path(path)
     try:
@@ -62,16 +62,19 @@ def _from_csv(content: str) -> list[Label]:
         if any(len(row) != 1 for row in rows):
             raise DataFileError(f"a label file with several columns needs a header with 'name'; got {header}.")
         return [Label(row[0].strip()) for row in rows]
-    unknown = [name for name in header if name not in ("", "name", "description")]
+    unknown = [name for name in header if name not in ("", "name", "description", "parent")]
     if unknown:
         raise DataFileError(
-            f"a label file has the columns name and description; got {', '.join(map(repr, unknown))} too."
+            f"a label file has the columns name, description and parent; got {', '.join(map(repr, unknown))} too."
         )
     wide = next((row for row in rows if any(cell.strip() for cell in row[len(header) :])), None)
     if wide:
         raise DataFileError(f"{wide} has more cells than the header {header}. Put a text that holds commas in quotes.")
     records = [dict(zip(header, (cell.strip() for cell in row), strict=False)) for row in rows[1:]]
-    return [Label(record.get("name", ""), record.get("description") or None) for record in records]
+    return [
+        Label(record.get("name", ""), record.get("description") or None, record.get("parent") or None)
+        for record in records
+    ]
 
 
 def _from_structure(value: Any) -> Any:
@@ -83,11 +86,11 @@ def _from_structure(value: Any) -> Any:
 
 
 def _from_record(entry: dict[str, Any]) -> Label:
-    unknown = set(entry) - {"name", "description"}
+    unknown = set(entry) - {"name", "description", "parent"}
     if "name" not in entry or unknown:
-        raise DataFileError(f"a label has a 'name' and perhaps a 'description', got {entry}.")
+        raise DataFileError(f"a label has a 'name' and perhaps a 'description' and a 'parent', got {entry}.")
     description = entry.get("description")
-    return Label(_name(entry["name"]), None if description == "" else description)
+    return Label(_name(entry["name"]), None if description == "" else description, entry.get("parent") or None)
 
 
 def _name(value: Any) -> Any:

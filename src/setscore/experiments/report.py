@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from scipy.special import expit
 
 import setscore.calibration as calibrations
@@ -17,8 +18,9 @@ from setscore.experiments.evaluation import Kind, Row, Summary, Trial, fit, over
 from setscore.experiments.pictures import reliability_diagram, threshold_curve
 from setscore.experiments.scored import Scored, score_dataset
 from setscore.experiments.slices import Experiment, trials
-from setscore.experiments.yardsticks import Encode, cosine, every_label, label_prior, score_cosine
+from setscore.experiments.yardsticks import cosine, every_label, label_prior, score_cosine
 from setscore.records import LabelSet
+from setscore.shortlist import Encode, retention
 
 Tell = Callable[[str, int, int, str], None]  # part, documents done, of how many, and what is going on
 
@@ -94,6 +96,8 @@ def _remarks(experiment: Experiment, scored: Mapping[str, Scored]) -> list[str]:
         notes = list(dataset.notes)
         if cut := int(scored[part].truncated.sum()):
             notes.append(f"{cut} of {len(dataset)} documents were truncated: only their beginning was read.")
+        if not (asked := np.isfinite(scored[part].log_odds)).all():
+            notes.append(retention(scored[part].gold, asked).sentence())
         found += [note if len(experiment.parts) == 1 else f"{part}: {note}" for note in notes]
     return found
 

@@ -20,9 +20,11 @@ from setscore import __version__
 from setscore.backbones import backbone_spec
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset
+from setscore.ensemble import blend_of
 from setscore.errors import DataFileError, LabelError, SetScoreError, TruncationWarning
 from setscore.prompts import Template, Verbalizer
 from setscore.records import BoolArray, FloatArray, IntArray, LabelSet
+from setscore.shortlist import shortlist_of
 from setscore.storage import reading_json, write_bytes, write_json
 
 FORMAT = "setscore.scored/1"
@@ -166,6 +168,10 @@ def describe(classifier: SetScoreClassifier, dataset: Dataset) -> dict[str, Any]
         config["learned"] = learned
     if classifier.long_documents == "chunk":
         config |= {"pool": classifier.pool, "overlap": classifier.overlap}
+    if blend := blend_of(getattr(classifier, "blend_", classifier.blend)):
+        config |= {"blend": blend.sentence(), "scales": [list(scale) for scale in blend.scales]}
+    if shortlist := shortlist_of(getattr(classifier, "shortlist_", classifier.shortlist)):
+        config |= {"shortlist": {key: value for key, value in vars(shortlist).items() if key not in ("cache", "rates")}}
     return config
 
 

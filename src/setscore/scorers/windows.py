@@ -23,10 +23,12 @@ def check_options(long_documents: str, pool: str, overlap: int) -> None:
         raise SetScoreError(f"overlap is a number of tokens, 0 or more, got {overlap}.")
 
 
-def document_room(backbone: Backbone, queries: Sequence[Query], limit: int | None) -> int:
+def document_room(
+    backbone: Backbone, queries: Sequence[Query], limit: int | None, *, places: Sequence[int] | None = None
+) -> int:
     """Tokens left for a document beside the longest of `queries`, so that every label sees the same document part.
 
-    `limit` is the paper's budget for a document (600 tokens).
+    `limit` is the paper's budget for a document (600 tokens). `places` number the questions in an error.
     """
 
     def length(query: Query) -> int:
@@ -39,8 +41,9 @@ def document_room(backbone: Backbone, queries: Sequence[Query], limit: int | Non
     room = backbone.spec.context - backbone.spec.special_tokens - lengths[longest]
     if room < LEAST_ROOM:
         raise BackboneError(
-            f"question {longest} takes {lengths[longest]} of the {backbone.spec.context} tokens that"
-            f" {backbone.spec.name} reads and leaves fewer than {LEAST_ROOM} for the document. Shorten that label."
+            f"question {places[longest] if places else longest} takes {lengths[longest]} of the"
+            f" {backbone.spec.context} tokens that {backbone.spec.name} reads and leaves fewer than {LEAST_ROOM}"
+            " for the document. Shorten that label."
         )
     return room if limit is None else min(room, limit)
 

@@ -1,0 +1,74 @@
+"""What every baseline shares: texts and labels in, Scores out, and checkpoints from a folder or the Hub."""
+
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+
+from setscore.errors import BackboneError, MissingExtraError
+from setscore.records import BoolArray, FloatArray, LabelSet, Scores
+
+Progress = Callable[[int], None]  # called with the number of documents done since the last call
+T = TypeVar("T")
+
+
+class Baseline(Protocol):
+    """A method that the paper compares with. `fit` learns from labelled documents where the method learns at all."""
+
+    def fit(self, texts: Sequence[str], gold: BoolArray, labels: LabelSet) -> Self: ...
+
+    def score(
+        self,
+        texts: Sequence[str],
+        labels: LabelSet,
+        *,
+        candidates: BoolArray | None = None,
+        progress: Progress | None = None,
+    ) -> Scores:
+        """Log-odds of every label, or of each document's `candidates` [n_documents, n_labels] only."""
+        ...
+
+
+class Untrained:
+    """A baseline that learns nothing: `fit` changes nothing."""
+
+    def fit(self, texts: Sequence[str], gold: BoolArray, labels: LabelSet) -> Self:  # noqa: ARG002
+        return self
+
+
+def library(name: str, what: str) -> Any:
+    """An optional library, or the error that says how to get it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingExtraError(what, "baselines") from error
+
+
+def pretrained(kind: str, place: str, what: str, **options: Any) -> Any:
+    """`transformers.<kind>.from_pretrained` for a folder or a repository; what to do where it cannot be had."""
+    transformers = library("transformers", what)
+    try:
+        return getattr(transformers, kind).from_pretrained(place, **options)
+    except Exception as error:  # of many kinds, by version; the remedy is one
+        text = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise BackboneError(
+            f"{place} cannot be loaded for {what}: {text}. Check the connection and HF_HUB_OFFLINE, or get config.json,"
+            " model.safetensors and the tokenizer's files on another machine, put them into a folder and give that"
+            " folder as the checkpoint."
+        ) from error
+
+
+def finished(
+    log_odds: FloatArray, candidates: BoolArray | None, forwards: int, unread: FloatArray | None = None
+) -> Scores:
+    """Scores of what was asked; the rest is -inf. `unread` [n_documents] marks answers that hold no label somewhere."""
+    asked = np.ones(log_odds.shape, dtype=np.bool_) if candidates is None else candidates
+    details = {} if unread is None else {"unread": unread}
+    uncut = np.zeros(len(log_odds), dtype=np.bool_)
+    return Scores(np.where(asked, log_odds, -np.inf), asked, uncut, forwards, details)
+
+
+def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

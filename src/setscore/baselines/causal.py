@@ -1,0 +1,164 @@
+"""An autoregressive model as the paper asks Qwen2.5-7B-Instruct: naming the labels, or answering yes or no."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from setscore.baselines.base import Progress, Untrained, batches, finished, library, pretrained
+from setscore.errors import VerbalizerError
+from setscore.prompts import Template
+from setscore.records import BoolArray, LabelSet, Scores
+
+QWEN = "Qwen/Qwen2.5-7B-Instruct"
+# The paper says "prompted to emit applicable labels as comma-separated text" and gives no wording.
+NAMING = (
+    "Document:\n{document}\n\nLabels: {labels}\n\nWhich of these labels apply to the document? Answer with the labels"
+    " alone, separated by commas, or with none."
+)
+NAMED, NOT_NAMED = 4.0, -4.0  # a text has no scores; these stand for a decision
+NEW_TOKENS = 96
+
+
+@dataclass(frozen=True)
+class LabelGeneration(Untrained):
+    """The model writes the labels that apply. It has no scores: log-odds are +4 where a label was written, else -4.
+
+    The scores' detail "unread" marks answers that held something that is no label.
+    """
+
+    checkpoint: str = QWEN
+    batch_size: int = 16
+    document_words: int = 400
+
+    def score(
+        self,
+        texts: Sequence[str],
+        labels: LabelSet,
+        *,
+        candidates: BoolArray | None = None,
+        progress: Progress | None = None,
+    ) -> Scores:
+        asked = np.ones((len(texts), len(labels)), dtype=np.bool_) if candidates is None else candidates
+        log_odds, unreadable = np.full(asked.shape, NOT_NAMED), np.zeros(len(texts))
+        rows = list(range(len(texts)))
+        for batch in batches(rows, self.batch_size):
+            offered = [[labels.names[i] for i in np.flatnonzero(asked[row])] for row in batch]
+            prompts = [self._prompt(texts[row], names) for row, names in zip(batch, offered, strict=True)]
+            for row, names, answer in zip(batch, offered, _generate(self.checkpoint, prompts), strict=True):
+                found, unread = parse_answer(answer, names)
+                unreadable[row] = bool(unread)
+                log_odds[row, [labels.names.index(name) for name in found]] = NAMED
+            if progress:
+                progress(len(batch))
+        return finished(log_odds, candidates, len(texts), unreadable)
+
+    def _prompt(self, text: str, names: Sequence[str]) -> str:
+        document = " ".join(text.split()[: self.document_words])
+        return NAMING.replace("{labels}", ", ".join(names)).replace("{document}", document)
+
+
+@dataclass(frozen=True)
+class CausalYesNo(Untrained):
+    """The paper's question, read at the next token: log p(yes) - log p(no)."""
+
+    checkpoint: str = QWEN
+    template: str = "express"
+    batch_size: int = 16
+    length: int = 768
+
+    def score(
+        self,
+        texts: Sequence[str],
+        labels: LabelSet,
+        *,
+        candidates: BoolArray | None = None,
+        progress: Progress | None = None,
+    ) -> Scores:
+        torch = library("torch", "the causal baselines")
+        tokenizer, model = _loaded(self.checkpoint)
+        yes, no = (_single(tokenizer, word) for word in (" yes", " no"))
+        template = Template.of(self.template)
+        asked = np.ones((len(texts), len(labels)), dtype=np.bool_) if candidates is None else candidates
+        pairs = sorted(np.argwhere(asked).tolist(), key=lambda pair: -len(texts[pair[0]]))
+        log_odds = np.full(asked.shape, -np.inf)
+        for batch in batches(pairs, self.batch_size):
+            inputs = _padded(tokenizer, [self._ids(tokenizer, template, texts[r], labels.texts[i]) for r, i in batch])
+            with torch.inference_mode():
+                logits = model(**inputs).logits[:, -1].float().numpy()
+            for (row, i), found in zip(batch, logits[:, yes] - logits[:, no], strict=True):
+                log_odds[row, i] = found
+        if progress:
+            progress(len(texts))
+        return finished(log_odds, candidates, len(pairs))
+
+    def _ids(self, tokenizer: Any, template: Template, text: str, label: str) -> list[int]:
+        """The document is cut where it must be, the question never."""
+        query = template.query(text, label)
+        before, after = (
+            tokenizer.encode(query.prefix),
+            tokenizer.encode(str(query.question[0]), add_special_tokens=False),
+        )
+        room = max(1, self.length - len(before) - len(after))
+        return [*before, *tokenizer.encode(text, add_special_tokens=False)[:room], *after]
+
+
+def parse_answer(answer: str, names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The labels that an answer names, and the parts of it that are none of them.
+
+    Case, quotes, bullets and a full stop do not matter. "none" or nothing at all names no label, and is no failure.
+    """
+    known = {_plain(name): name for name in names}
+    found: dict[str, None] = {}
+    unread = []
+    for part in re.split(r"[,;\n]", answer):
+        text = _plain(re.sub(r"^\s*(?:[-*•]|\d+[.)])\s*", "", part))
+        if text in known:
+            found[known[text]] = None
+        elif text not in ("", "none", "no labels", "none of these"):
+            unread.append(part.strip())
+    return list(found), unread
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().replace("_", " ").strip().strip("\"'`.[]() ").split())
+
+
+@lru_cache(maxsize=1)
+def _loaded(place: str) -> tuple[Any, Any]:
+    tokenizer = pretrained("AutoTokenizer", place, "the causal baselines", padding_side="left")
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    return tokenizer, pretrained("AutoModelForCausalLM", place, "the causal baselines", dtype="auto").eval()
+
+
+def _padded(tokenizer: Any, rows: Sequence[list[int]]) -> dict[str, Any]:
+    """Padding on the left, so that the last position is the next token of every row."""
+    made = tokenizer.pad({"input_ids": list(rows)}, padding=True, padding_side="left", return_tensors="pt")
+    return {"input_ids": made["input_ids"], "attention_mask": made["attention_mask"]}
+
+
+def _generate(place: str, prompts: Sequence[str]) -> list[str]:
+    torch = library("torch", "the causal baselines")
+    tokenizer, model = _loaded(place)
+    if tokenizer.chat_template:
+        prompts = [
+            tokenizer.apply_chat_template(
+                [{"role": "user", "content": prompt}], tokenize=False, add_generation_prompt=True
+            )
+            for prompt in prompts
+        ]
+    inputs = _padded(tokenizer, [tokenizer.encode(prompt) for prompt in prompts])
+    with torch.inference_mode():
+        made = model.generate(**inputs, max_new_tokens=NEW_TOKENS, do_sample=False, pad_token_id=tokenizer.pad_token_id)
+    width = inputs["input_ids"].shape[1]
+    return [tokenizer.decode(row[width:], skip_special_tokens=True) for row in made]
+
+
+def _single(tokenizer: Any, word: str) -> int:
+    ids = tokenizer.encode(word, add_special_tokens=False)
+    if len(ids) != 1:
+        raise VerbalizerError(f"{word!r} is {len(ids)} tokens for this model; the answers must be one token each.")
+    return int(ids[0])

@@ -1,0 +1,74 @@
+"""BERT and RoBERTa with a sigmoid head, trained on the training split with the paper's settings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from setscore.baselines.base import Progress, batches, finished, library, pretrained
+from setscore.baselines.linear import check_fitted
+from setscore.baselines.training import Settings, Tell, train
+from setscore.records import BoolArray, LabelSet, Scores
+
+WHAT = "the supervised baselines"
+BERT_SETTINGS = Settings()
+
+
+@dataclass(frozen=True)
+class SigmoidHead:
+    """Every label is an output with its own sigmoid; its logit is the log-odds. Fitted: `parts`."""
+
+    checkpoint: str = "bert-base-uncased"
+    settings: Settings = BERT_SETTINGS
+    length: int = 512
+    batch_size: int = 32
+    folder: Path | None = None
+    tell: Tell | None = None
+    labels: tuple[str, ...] = ()
+    parts: tuple[Any, Any] | None = field(default=None, repr=False)  # tokenizer and model
+
+    def fit(self, texts: Sequence[str], gold: BoolArray, labels: LabelSet) -> Self:
+        torch = library("torch", WHAT)
+        torch.manual_seed(self.settings.seed)
+        tokenizer = pretrained("AutoTokenizer", self.checkpoint, WHAT)
+        model = pretrained(
+            "AutoModelForSequenceClassification",
+            self.checkpoint,
+            WHAT,
+            num_labels=len(labels),
+            problem_type="multi_label_classification",
+            ignore_mismatched_sizes=True,
+        )
+        target = torch.from_numpy(gold.astype(np.float32))
+
+        def loss(rows: Sequence[int]) -> Any:
+            return model(**self._inputs(tokenizer, [texts[row] for row in rows]), labels=target[list(rows)]).loss
+
+        train(model, loss, len(texts), self.settings, folder=self.folder, tell=self.tell)
+        return replace(self, labels=labels.names, parts=(tokenizer, model))
+
+    def score(
+        self,
+        texts: Sequence[str],
+        labels: LabelSet,
+        *,
+        candidates: BoolArray | None = None,
+        progress: Progress | None = None,
+    ) -> Scores:
+        check_fitted(self.labels, labels)
+        assert self.parts is not None
+        torch, (tokenizer, model) = library("torch", WHAT), self.parts
+        order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
+        log_odds = np.full((len(texts), len(labels)), -np.inf)
+        for batch in batches(order, self.batch_size):
+            with torch.inference_mode():
+                logits = model(**self._inputs(tokenizer, [texts[row] for row in batch])).logits
+            log_odds[list(batch)] = logits.float().numpy()
+            if progress:
+                progress(len(batch))
+        return finished(log_odds, candidates, len(texts))
+
+    def _inputs(self, tokenizer: Any, texts: Sequence[str]) -> dict[str, Any]:
+        return dict(tokenizer(texts, truncation=True, max_length=self.length, padding=True, return_tensors="pt"))

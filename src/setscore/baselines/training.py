@@ -1,0 +1,102 @@
+"""One training loop for the supervised baselines, with the paper's settings; it goes on after a kill.
+
+A checkpoint is written every so many steps: weights as safetensors, the optimizer's state read back with
+weights_only=True. The order of documents follows from seed and epoch alone, so a run that was stopped ends where one
+that was not does.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from setscore.baselines.base import library
+from setscore.errors import DataFileError
+
+Loss = Callable[[Sequence[int]], Any]  # the loss of these rows, a tensor
+Tell = Callable[[int, int, float], None]  # steps done, of how many, and the last loss
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Table "Supervised training hyperparameters" of the paper."""
+
+    learning_rate: float = 2e-5
+    weight_decay: float = 0.01
+    batch_size: int = 16
+    epochs: int = 2
+    warmup: float = 0.06  # share of the steps in which the learning rate rises
+    clip: float = 1.0
+    seed: int = 13
+    save_every: int = 200  # steps
+
+
+def train(
+    model: Any, loss: Loss, rows: int, settings: Settings, *, folder: Path | None = None, tell: Tell | None = None
+) -> None:
+    """AdamW with a linear schedule over `rows` documents; with a folder, saved and gone on with."""
+    torch = library("torch", "the supervised baselines")
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, betas=(0.9, 0.999), eps=1e-8
+    )
+    order = [batch for epoch in range(settings.epochs) for batch in _epoch(rows, settings, epoch)]
+    done = 0 if folder is None else _resume(folder, model, optimizer, len(order))
+    model.train()
+    for step in range(done, len(order)):
+        torch.manual_seed(settings.seed + step)  # dropout too follows from the step
+        for group in optimizer.param_groups:
+            group["lr"] = settings.learning_rate * schedule(step, len(order), settings.warmup)
+        optimizer.zero_grad()
+        value = loss(order[step])
+        value.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
+        optimizer.step()
+        if tell:
+            tell(step + 1, len(order), float(value.detach()))
+        if folder is not None and ((step + 1) % settings.save_every == 0 or step + 1 == len(order)):
+            _save(folder, model, optimizer, step + 1)
+    model.eval()
+
+
+def schedule(step: int, steps: int, warmup: float) -> float:
+    """The share of the learning rate: up to 1 in the first `warmup` of the steps, then down to 0."""
+    rising = max(1, round(warmup * steps))
+    return (step + 1) / rising if step < rising else max(0.0, (steps - step) / max(1, steps - rising))
+
+
+def _epoch(rows: int, settings: Settings, epoch: int) -> list[list[int]]:
+    order = np.random.default_rng([settings.seed, epoch]).permutation(rows).tolist()
+    return [order[start : start + settings.batch_size] for start in range(0, rows, settings.batch_size)]
+
+
+def _save(folder: Path, model: Any, optimizer: Any, step: int) -> None:
+    """The step's file is renamed last: whatever it names is whole."""
+    torch, safetensors = library("torch", "the supervised baselines"), library("safetensors.torch", "the baselines")
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = {name: value.detach().clone().contiguous() for name, value in model.state_dict().items()}
+    safetensors.save_file(weights, folder / f"weights-{step}.safetensors")
+    torch.save(optimizer.state_dict(), folder / f"optimizer-{step}.pt")
+    (folder / "step.tmp").write_text(str(step), encoding="utf-8")
+    os.replace(folder / "step.tmp", folder / "step")
+    for old in [*folder.glob("weights-*.safetensors"), *folder.glob("optimizer-*.pt")]:
+        if old.stem.rpartition("-")[2] != str(step):
+            old.unlink(missing_ok=True)
+
+
+def _resume(folder: Path, model: Any, optimizer: Any, steps: int) -> int:
+    """How many steps are done; their state is in model and optimizer."""
+    if not (folder / "step").is_file():
+        return 0
+    torch, safetensors = library("torch", "the supervised baselines"), library("safetensors.torch", "the baselines")
+    try:
+        step = int((folder / "step").read_text(encoding="utf-8"))
+        model.load_state_dict(safetensors.load_file(folder / f"weights-{step}.safetensors"))
+        optimizer.load_state_dict(torch.load(folder / f"optimizer-{step}.pt", weights_only=True))
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        raise DataFileError(f"the training in {folder} cannot be gone on with: {error}. Delete the folder.") from error
+    if step > steps:
+        raise DataFileError(f"{folder} holds {step} steps of a longer training than {steps}. Delete the folder.")
+    return step

@@ -1,0 +1,94 @@
+"""`setscore baseline`: what the paper compares with, measured on the same documents."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from setscore.baselines import BASELINES, GENERATIVE, load_baseline
+from setscore.cli import options
+from setscore.cli.console import for_each, progress, remark, results, watch_steps
+from setscore.errors import SetScoreError
+from setscore.experiments.baselines import Measured, measure_baseline
+from setscore.experiments.slices import Experiment
+from setscore.experiments.training import TRAIN, training_documents
+
+
+@options.grouped
+def baseline(
+    *,
+    method: Annotated[str | None, typer.Argument(help=f"{', '.join(BASELINES)}.", show_default=False)] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Datasets, as in `setscore evaluate`.", show_default=False)
+    ] = None,
+    documents: options.Documents,
+    calibration: Annotated[str, typer.Option(help="As in `setscore evaluate`.")] = "auto",
+    checkpoint: Annotated[
+        str | None, typer.Option(help="A folder or repository in place of the public checkpoint.", show_default=False)
+    ] = None,
+    train: Annotated[
+        str, typer.Option(help="What to learn from: split, validation, or either (validation where no split is).")
+    ] = "split",
+    train_limit: Annotated[int | None, typer.Option(min=1, help="Only so many training documents.")] = None,
+    save: options.Save = None,
+) -> None:
+    """Measure a baseline of the paper: NLI models, the cosine, SetFit, supervised and generative models.
+
+    Baselines that learn are trained on the training split, without the texts that are measured. With --train validation
+    they learn from each seed's 200 validation documents instead, cross-fitted for the calibration. Saved scores are
+    members for `setscore ensemble`; a training that was stopped goes on.
+
+    Examples:
+
+        setscore baseline cosine goemotions --data-dir DATA --save scores
+
+        setscore baseline linear all --data-dir DATA --train either
+
+        setscore baseline bart-mnli-template reuters --checkpoint models/bart-large-mnli
+    """
+    given = {} if checkpoint is None else {"checkpoint": checkpoint}
+    load_baseline(str(method), **given)  # an unknown name is an error before anything is read
+    drawn, kinds = documents.drawn(), options.parse_calibrations(calibration)
+    if train not in TRAIN:
+        raise SetScoreError(f"--train is {', '.join(TRAIN)}; got {train!r}.")
+    made: list[Measured] = []
+
+    def run(load: Callable[[], Experiment]) -> None:
+        ready = load()
+        learn = training_documents(str(method), ready, train, data_dir=documents.data_dir, limit=train_limit)
+        with progress() as bar:
+            told = watch_steps(bar)
+            made.append(
+                measure_baseline(str(method), ready, drawn, kinds, options=given, training=learn, save=save, watch=told)
+            )
+
+    wanted = documents.prepared(names, instead="all")
+    failed = for_each({name: partial(run, load) for name, load in wanted.items()})
+    _show(made)
+    for one in made:
+        for text in one.remarks:
+            remark(f"{one.dataset}: {text}")
+    if method in GENERATIVE:
+        remark(f"{method} writes text and has no scores: what a calibration does to it means little.")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _show(made: list[Measured]) -> None:
+    table = Table(box=None, pad_edge=False)
+    for column in ("dataset", "baseline", "decided by", "micro-F1", "macro-F1", "documents a second"):
+        table.add_column(column, justify="right" if column[0] == "m" or "second" in column else "left")
+    for one in made:
+        rate = "" if one.documents_per_second is None else f"{one.documents_per_second:.0f}"
+        for summary in one.summaries:
+            if summary.kind != "model":
+                continue
+            cells = []
+            for metric in ("micro_f1", "macro_f1"):
+                mean, sd = 100 * summary.mean[metric], 100 * summary.sd[metric]
+                cells.append(f"{mean:.1f} ± {sd:.1f}" if sd >= 0 else f"{mean:.1f}")
+            table.add_row(escape(one.dataset), one.name, summary.name, *cells, rate)
+    results.print(table)

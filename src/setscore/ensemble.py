@@ -1,0 +1,200 @@
+"""Ensembles: convex mixtures of log-odds, their weights from a grid by cross-validation on the labelled slice.
+
+    u(x) = sum_k w_k (a_k u_k(x) + b_k),    w_k >= 0,  sum_k w_k = 1
+
+a_k and b_k bring members to one scale (a cosine is no log-odds) and come from a logistic regression on the slice. The
+grid is the simplex in quarters: every member alone, every pair in quarters, every triple, and both blends that the
+paper prints. A member alone is a grid point, so what is chosen is never below it in the score that is compared.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from setscore.errors import SetScoreError, unknown_name
+from setscore.records import BoolArray, Document, FloatArray, LabelSet, Scores
+from setscore.shortlist import Encode, load_encoder, unit
+
+STEPS = 4  # the grid's quarters
+FOLDS, SEED = 5, 13
+LEAST_SLOPE = 1e-3  # a member that points the wrong way on the slice is muted, never turned round
+BLENDS = ("cosine",)
+# Before `fit`: slope and bias that put all-MiniLM-L6-v2's cosine roughly on the scale of log-odds; set by hand.
+COSINE_SCALE = (12.0, -4.5)
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """names, weights, and each member's scale (a_k, b_k); `validation` is the cross-validated micro-F1 of the choice.
+
+    `tried` counts the grid points it was chosen from.
+    """
+
+    names: tuple[str, ...]
+    weights: tuple[float, ...]
+    scales: tuple[tuple[float, float], ...]
+    validation: float | None = None
+    tried: int = 0
+
+    def __post_init__(self) -> None:
+        if not len(self.names) == len(self.weights) == len(self.scales) > 0:
+            raise SetScoreError(
+                f"{len(self.names)} members have {len(self.weights)} weights and {len(self.scales)} scales."
+            )
+        if min(self.weights) < 0 or abs(sum(self.weights) - 1) > 1e-9:
+            raise SetScoreError(f"weights are 0 or more and sum to 1, got {self.weights}.")
+
+    @classmethod
+    def of(cls, source: "Ensemble | Mapping[str, Any]") -> "Ensemble":
+        """From an ensemble, or its fields as JSON gave them back."""
+        if isinstance(source, Ensemble):
+            return source
+        scales = tuple((float(a), float(b)) for a, b in source["scales"])
+        return cls(**{**source, "names": tuple(source["names"]), "weights": tuple(source["weights"]), "scales": scales})
+
+    def mix(self, members: Mapping[str, FloatArray]) -> FloatArray:
+        """Log-odds of the mixture; one member alone is returned as it is. -inf where a member was not asked."""
+        check_same(members)
+        if absent := [name for name in self.names if name not in members]:
+            raise SetScoreError(unknown_name("member", absent[0], members))
+        used = [part for part in zip(self.names, self.weights, self.scales, strict=True) if part[1] > 0]
+        if len(used) == 1:
+            return members[used[0][0]]
+        return np.asarray(np.sum([weight * (a * members[name] + b) for name, weight, (a, b) in used], axis=0))
+
+    def sentence(self) -> str:
+        """1/4 a + 3/4 b"""
+        used = [(weight, name) for name, weight in zip(self.names, self.weights, strict=True) if weight > 0]
+        return " + ".join(f"{weight:g} {name}" for weight, name in used)
+
+
+def fit(members: Mapping[str, FloatArray], gold: BoolArray, steps: int = STEPS) -> Ensemble:
+    """Weights with the highest cross-validated micro-F1 at one threshold; of equals the one with fewest members.
+
+    Scales and thresholds are fitted on four fifths and decide the last, in turn.
+    """
+    check_same(members, gold)
+    names, folds = tuple(members), _folds(len(gold))
+    parts = [(folds != fold, folds == fold) for fold in np.unique(folds)]
+    if len(parts) == 1:  # one document: nothing to cross-validate
+        parts = [(parts[0][1], parts[0][1])]
+    scales = [[_scale(members[name][rest], gold[rest]) for name in names] for rest, _ in parts]
+    found: dict[tuple[float, ...], float] = {}
+    for weights in simplex(len(names), steps):
+        decided = np.zeros(gold.shape, dtype=np.bool_)
+        for (rest, held), scale in zip(parts, scales, strict=True):
+            mixed = Ensemble(names, weights, tuple(scale)).mix(members)
+            decided[held] = mixed[held] >= best_cut(mixed[rest], gold[rest])
+        found[weights] = _f1(gold, decided & np.isfinite(mixed))
+    chosen = max(found, key=lambda weights: (found[weights], -sum(weight > 0 for weight in weights)))
+    whole = tuple(_scale(members[name], gold) for name in names)
+    return Ensemble(names, chosen, whole, found[chosen], len(found))
+
+
+def oracle(members: Mapping[str, FloatArray], gold: BoolArray, steps: int = STEPS) -> tuple[Ensemble, float]:
+    """The mixture and threshold with the highest micro-F1 on the very documents they are measured on: no result.
+
+    It says how much the members complement each other, as the paper's blends do.
+    """
+    check_same(members, gold)
+    scales = tuple(_scale(member, gold) for member in members.values())
+    best, reached = None, -1.0
+    for weights in simplex(len(members), steps):
+        ensemble = Ensemble(tuple(members), weights, scales)
+        mixed = ensemble.mix(members)
+        if (f1 := _f1(gold, np.isfinite(mixed) & (mixed >= best_cut(mixed, gold)))) > reached:
+            best, reached = ensemble, f1
+    assert best is not None  # the grid has the singletons
+    return best, reached
+
+
+def simplex(members: int, steps: int = STEPS) -> list[tuple[float, ...]]:
+    """All weights in multiples of 1 / steps that sum to one; for three members and quarters 15."""
+    whole = [part for part in product(range(steps + 1), repeat=members) if sum(part) == steps]
+    return [tuple(number / steps for number in part) for part in whole]
+
+
+def check_same(members: Mapping[str, FloatArray], gold: BoolArray | None = None) -> None:
+    """Members score the same documents and labels; other shapes are refused with both counts."""
+    if not members:
+        raise SetScoreError("an ensemble has at least one member.")
+    shapes = {name: member.shape for name, member in members.items()} | ({} if gold is None else {"gold": gold.shape})
+    first, (documents, labels) = next(iter(shapes.items()))
+    for name, shape in shapes.items():
+        if shape != (documents, labels):
+            raise SetScoreError(
+                f"{first} has scores of {documents} documents and {labels} labels, {name} of {shape[0]} documents and"
+                f" {shape[1]} labels. An ensemble's members score the same documents and labels."
+            )
+
+
+def blend_of(source: Any) -> Ensemble | None:
+    """The classifier's option `blend`: None, "cosine", or an ensemble of "model" and "cosine"."""
+    if source is None:
+        return None
+    if isinstance(source, str):
+        if source not in BLENDS:
+            raise SetScoreError(unknown_name("blend", source, BLENDS))
+        return Ensemble(("model", source), (0.5, 0.5), ((1.0, 0.0), COSINE_SCALE))
+    return Ensemble.of(source)
+
+
+def blended(
+    source: Any, scores: Scores, documents: Sequence[Document], labels: LabelSet, gold: BoolArray | None = None
+) -> tuple[Scores, Ensemble | None]:
+    """A model's scores mixed with the cosine of a sentence encoder; with `gold`, the weights fitted first.
+
+    `source` is the classifier's option `blend`. A label that was not asked stays so.
+    """
+    blend = blend_of(source)
+    if blend is None:
+        return scores, None
+    members = {"model": scores.log_odds, "cosine": cosines([document.text for document in documents], labels)}
+    chosen = blend if gold is None else fit(members, gold)
+    log_odds = np.where(scores.scored, chosen.mix(members), -np.inf)
+    return replace(scores, log_odds=log_odds), chosen
+
+
+def cosines(texts: Sequence[str], labels: LabelSet, encode: Encode | None = None) -> FloatArray:
+    """The cosine between document and label text [n_documents, n_labels]; an encoder reads the first 256 tokens."""
+    encode = encode or load_encoder(purpose="blend='cosine'")
+    return np.asarray(unit(encode(texts)).astype(np.float64) @ unit(encode(labels.texts)).astype(np.float64).T)
+
+
+def best_cut(scores: FloatArray, gold: BoolArray) -> float:
+    """The log-odds from which predicting has the highest micro-F1; halfway to the next, against rounding."""
+    asked = np.isfinite(scores)
+    values, right = scores[asked], gold[asked]
+    if not right.any():
+        return np.inf
+    order = np.argsort(-values, kind="stable")
+    ranked, hits = values[order], np.cumsum(right[order])
+    last_of_ties = np.append(ranked[1:] != ranked[:-1], True)
+    f1 = np.where(last_of_ties, 2 * hits / (np.arange(1, len(ranked) + 1) + gold.sum()), -1.0)
+    best = int(np.argmax(f1))
+    return float(ranked[best] if best + 1 == len(ranked) else (ranked[best] + ranked[best + 1]) / 2)
+
+
+def _scale(log_odds: FloatArray, gold: BoolArray) -> tuple[float, float]:
+    """Slope and bias that make a member's scores log-odds of the gold answers."""
+    asked = np.isfinite(log_odds)
+    values, right = log_odds[asked], gold[asked]
+    if not right.any() or right.all() or np.ptp(values) == 0:
+        return 1.0, 0.0
+    spread = float(values.std())
+    model = LogisticRegression(C=1e6).fit(((values - values.mean()) / spread).reshape(-1, 1), right)
+    slope = max(float(model.coef_[0, 0]), LEAST_SLOPE)
+    return slope / spread, float(model.intercept_[0]) - slope * float(values.mean()) / spread
+
+
+def _folds(documents: int) -> Any:
+    return np.random.default_rng(SEED).permutation(documents) % min(FOLDS, documents)
+
+
+def _f1(gold: BoolArray, decided: BoolArray) -> float:
+    total = int(gold.sum() + decided.sum())
+    return 2 * int((gold & decided).sum()) / total if total else 0.0

@@ -1,0 +1,103 @@
+"""What shortlists keep of a dataset's gold labels: the paper's retriever beside the fused one, for several k."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setscore.datasets import Dataset
+from setscore.errors import SetScoreError
+from setscore.experiments.evaluation import VALIDATION_SIZE
+from setscore.shortlist import ENCODER, Encode, Retention, Shortlist, load_encoder, retention, worst_labels
+
+
+@dataclass(frozen=True)
+class ShortlistRow:
+    """One retriever and k, measured on documents that nothing was chosen on."""
+
+    name: str
+    k: int
+    found: Retention
+    worst: list[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class ShortlistReport:
+    """`seconds` is what encoding the measured documents took in all, the label index included, for each retriever."""
+
+    dataset: str
+    documents: int
+    labels: int
+    slice: int
+    rows: tuple[ShortlistRow, ...]
+    seconds: dict[str, float]
+
+
+def compare_shortlists(
+    dataset: Dataset, ks: Sequence[int] = (16, 32, 64), *, seed: int = 13, encode: Encode | None = None
+) -> ShortlistReport:
+    """The labels' rates come from 200 documents drawn with `seed`; everything is measured on the rest."""
+    if len(dataset) < 2:
+        raise SetScoreError(f"{dataset.name} has {len(dataset)} documents; at least 2 are needed.")
+    labelled, measured = dataset.draw(min(VALIDATION_SIZE, len(dataset) // 2), seed)
+    remembering = Remembering(encode or load_encoder(ENCODER))
+    rows, seconds = [], {}
+    for name, base in _retrievers().items():
+        begun = time.perf_counter()
+        for k in ks:
+            shortlist = Shortlist(k=k, retriever=base)
+            if name == "fused, rates":
+                shortlist = shortlist.fitted(labelled.gold)
+            kept = shortlist.select(measured.texts, dataset.labels, encode=remembering)
+            found = retention(measured.gold, kept)
+            rows.append(ShortlistRow(name, k, found, worst_labels(found, dataset.labels.names)))
+        seconds[name] = time.perf_counter() - begun
+    return ShortlistReport(dataset.name, len(measured), len(dataset.labels), len(labelled), tuple(rows), seconds)
+
+
+def as_json(made: ShortlistReport, names: Sequence[str]) -> dict[str, Any]:
+    """Shares as fractions; null for a label without gold documents."""
+    return {
+        "dataset": made.dataset,
+        "documents": made.documents,
+        "labels": made.labels,
+        "slice": made.slice,
+        "rows": [
+            {
+                "retriever": row.name,
+                "k": row.k,
+                "pooled": row.found.pooled,
+                "per_document": row.found.per_document,
+                "chance": row.found.chance,
+                "micro_ceiling": row.found.micro_ceiling,
+                "macro_ceiling": row.found.macro_ceiling,
+                "dropped": row.found.dropped,
+                "per_label": {
+                    name: None if np.isnan(share) else float(share)
+                    for name, share in zip(names, row.found.per_label, strict=True)
+                },
+            }
+            for row in made.rows
+        ],
+    }
+
+
+def _retrievers() -> dict[str, str]:
+    return {"cosine": "cosine", "fused": "fused", "fused, rates": "fused"}
+
+
+class Remembering:
+    """An encoder that encodes no text twice: every k and retriever reads the same documents."""
+
+    def __init__(self, encode: Encode) -> None:
+        self._encode = encode
+        self._known: dict[str, npt.NDArray[Any]] = {}
+
+    def __call__(self, texts: Sequence[str]) -> npt.NDArray[Any]:
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            self._known |= dict(zip(new, self._encode(new), strict=True))
+        return np.stack([self._known[text] for text in texts])

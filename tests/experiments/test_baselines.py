@@ -1,0 +1,118 @@
+"""Baselines over seeds: what they learn from, what is saved, and what is said about it."""
+
+import numpy as np
+import pytest
+from baselines import tiny
+from made_up import write_goemotions
+from shortlist.encoders import encode
+
+from setscore.baselines import load_baseline
+from setscore.errors import DataFileError
+from setscore.experiments import baselines, prepare
+from setscore.experiments.baselines import measure_baseline
+from setscore.experiments.slices import load_parts, trials
+from setscore.experiments.training import training_documents
+
+SEEDS = (13, 17)
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_goemotions(tmp_path / "data")
+
+
+@pytest.fixture
+def fake_encoder(monkeypatch):
+    monkeypatch.setattr(baselines, "load_encoder", lambda **_: encode)
+
+
+def experiment(data):
+    return prepare("goemotions", "development", SEEDS, data_dir=data)
+
+
+def test_a_training_split_is_never_measured_on(data):
+    write_goemotions(data, documents=400, split="train")  # the first 60 texts are those of dev
+    ready = experiment(data)
+    train = training_documents("linear", ready, "split", data_dir=data)
+    assert len(train) == 340
+    assert not set(train.texts) & set(ready.parts["pool"].texts)
+    assert "60 of 400 training documents have a text that is measured on; left out." in train.notes
+    assert len(training_documents("linear", ready, "either", data_dir=data, limit=50)) == 50
+    assert training_documents("linear", ready, "validation", data_dir=data) is None
+    assert training_documents("cosine", ready, "split", data_dir=data) is None
+
+
+@pytest.mark.parametrize("documents", [0, 70])
+def test_without_a_training_split_one_must_ask_for_the_validation_documents(data, documents):
+    if documents:
+        write_goemotions(data, documents=documents, split="train")
+    ready = experiment(data)
+    assert training_documents("linear", ready, "either", data_dir=data) is None
+    with pytest.raises(DataFileError, match=r"With --train validation linear learns from the 200 validation documents"):
+        training_documents("linear", ready, "split", data_dir=data)
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_learning_is_saved_by_seed_and_done_once(data, tmp_path, fake_encoder, monkeypatch, split):
+    ready, train = experiment(data), None
+    if split:
+        write_goemotions(data, documents=400, split="train")
+        train = training_documents("linear", ready, "split", data_dir=data)
+    made = measure_baseline("linear", ready, SEEDS, training=train, save=tmp_path)
+    folder = tmp_path / ready.folder / "baselines" / "linear"
+    names = {f"pool-{seed}" for seed in SEEDS} if split else {f"{p}-{s}" for p in ("validation", "test") for s in SEEDS}
+    assert set(load_parts(folder)) == set(made.scored) == names
+    first = trials(load_parts(folder), SEEDS)[0]
+    assert not set(first.validation.ids) & set(first.test.ids)
+    assert any(("340 documents of the training split" if split else "cross-fitted") in text for text in made.remarks)
+    monkeypatch.setattr(baselines, "load_baseline", lambda name, **options: NoScores() if "encode" in options else None)
+    again = measure_baseline("linear", ready, SEEDS, training=train, save=tmp_path)
+    assert again.summaries[0].mean == made.summaries[0].mean
+    assert again.documents_per_second == pytest.approx(made.documents_per_second)
+
+
+class NoScores:
+    """Fails whoever asks."""
+
+
+def test_a_training_loop_is_watched_and_its_state_removed(data, tmp_path):
+    pytest.importorskip("setfit")
+    told = []
+    checkpoint = tiny.sentence_encoder(tmp_path)
+    made = measure_baseline(
+        "setfit",
+        experiment(data),
+        SEEDS[:1],
+        options={"checkpoint": checkpoint, "steps": 2},
+        save=tmp_path,
+        watch=lambda *step: told.append(step),
+    )
+    assert made.summaries[0].name == "platt" or made.summaries[0].kind == "model"
+    assert {step[0].partition(",")[0] for step in told} == {"goemotions setfit"}
+    assert not list(tmp_path.glob("goemotions-development/baselines/setfit/training-*"))
+
+
+def test_unreadable_answers_are_counted(data, tmp_path):
+    pytest.importorskip("transformers")
+    folder = str(tmp_path / "causal")
+    tiny.causal(folder)
+    small = prepare("goemotions", "development", SEEDS, data_dir=data, limit=4)
+    made = measure_baseline("qwen-generate", small, SEEDS, options={"checkpoint": folder})
+    assert made.remarks == ("4 of 4 answers of qwen-generate held something that is no label.",)
+
+
+def test_a_hypothesis_is_chosen_on_each_seeds_validation_documents(data, tmp_path):
+    pytest.importorskip("transformers")
+    folder = str(tmp_path / "nli")
+    tiny.nli(folder, kind="bart")
+    small = prepare("goemotions", "development", SEEDS, data_dir=data, limit=8)
+    made = measure_baseline("bart-mnli-template", small, SEEDS, options={"checkpoint": folder})
+    assert set(made.scored) == {f"{part}-{seed}" for part in ("validation", "test") for seed in SEEDS}
+    (validation, test), *_ = [(t.validation, t.test) for t in trials(made.scored, SEEDS)]
+    chosen = load_baseline("bart-mnli-template", checkpoint=folder).fit(
+        [dict(zip(small.parts["pool"].ids, small.parts["pool"].texts, strict=True))[i] for i in validation.ids],
+        validation.gold,
+        small.parts["pool"].labels,
+    )
+    texts = [dict(zip(small.parts["pool"].ids, small.parts["pool"].texts, strict=True))[i] for i in test.ids]
+    np.testing.assert_allclose(chosen.score(texts, small.parts["pool"].labels).log_odds, test.log_odds, atol=1e-4)

@@ -1,0 +1,7 @@
+import pytest
+from fakes import FakeBackbone
+
+
+@pytest.fixture
+def backbone():
+    return FakeBackbone()

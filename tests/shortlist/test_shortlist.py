@@ -1,0 +1,273 @@
+"""Which labels are asked: relations that hold for every retriever, and the errors."""
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from shortlist.encoders import encode
+
+from setscore import Label, LabelSet, SetScoreClassifier
+from setscore.errors import BackboneError, DataFileError, MissingExtraError, SetScoreError
+from setscore.shortlist import RETRIEVERS, Shortlist, ShortlistWarning, encoder, load_encoder, shortlist_of
+from setscore.shortlist.index import VectorIndex, label_vectors
+from setscore.shortlist.lexical import LexicalIndex, stems
+from setscore.shortlist.windows import split_words
+
+pytest.importorskip("faiss")
+pytest.importorskip("bm25s")
+
+NAMES = ("oil", "sports", "music", "weather", "cooking", "law")
+LABELS = LabelSet.of({"oil": "crude oil prices", "sports": None, "music": "albums and songs", "weather": "rain or sun",
+                      "cooking": "recipes in a kitchen", "law": "courts and judges"})  # fmt: skip
+TEXTS = ("Crude oil prices fell.", "A judge in a kitchen with songs.", "Sports and rain, sun and sports.")
+DENSE = [name for name in RETRIEVERS if name != "bm25"]
+
+
+@pytest.mark.parametrize("retriever", RETRIEVERS)
+def test_the_right_labels_come_first(retriever):
+    kept = Shortlist(2, retriever).select(TEXTS, LABELS, encode=encode)
+    assert (kept.sum(axis=1) <= 2).all()
+    assert kept[0, 0]
+    assert kept[1, 4] or kept[1, 2]
+    assert kept[2, 1]
+    assert kept[2, 3]
+
+
+@pytest.mark.parametrize("retriever", DENSE)
+@settings(max_examples=15, deadline=None)
+@given(order=st.permutations(range(6)), k=st.integers(1, 6))
+def test_permuting_labels_permutes_shortlists_and_larger_k_keeps_more(retriever, order, k):
+    shortlist = Shortlist(k, retriever, rates=(0.5, 0.1, 0.0, 0.2, 0.3, 0.4) if retriever == "fused" else None)
+    kept = shortlist.select(TEXTS, LABELS, encode=encode)
+    assert (kept.sum(axis=1) == k).all()
+    rates = None if shortlist.rates is None else tuple(shortlist.rates[i] for i in order)
+    permuted = LabelSet(tuple(LABELS.labels[i] for i in order))
+    other = Shortlist(k, retriever, rates=rates).select(TEXTS, permuted, encode=encode)
+    np.testing.assert_array_equal(other, kept[:, order])
+    if k < 6:
+        more = Shortlist(k + 1, retriever, rates=shortlist.rates).select(TEXTS, LABELS, encode=encode)
+        assert (more >= kept).all()
+
+
+@pytest.mark.parametrize("retriever", RETRIEVERS)
+def test_a_document_is_shortlisted_as_if_it_were_alone(retriever):
+    together = Shortlist(2, retriever).select(TEXTS, LABELS, encode=encode)
+    alone = [Shortlist(2, retriever).select([text], LABELS, encode=encode)[0] for text in TEXTS]
+    np.testing.assert_array_equal(together, alone)
+
+
+@pytest.mark.parametrize("retriever", DENSE)
+def test_candidates_limit_a_shortlist(retriever):
+    within = np.ones((3, 6), dtype=bool)
+    within[:, 0] = False
+    within[2] = False
+    kept = Shortlist(3, retriever).select(TEXTS, LABELS, within=within, encode=encode)
+    assert not (kept & ~within).any()
+    assert kept.sum(axis=1).tolist() == [3, 3, 0]
+
+
+def test_the_end_of_a_long_document_is_read_by_windows_only():
+    text = " ".join(["nothing to see here"] * 200) + " a recipe in a kitchen"
+    fused = Shortlist(1, "fused").select([text], LABELS, encode=encode)
+    assert fused[0, 4]
+    with pytest.warns(ShortlistWarning, match="shortlist of 7 is above the inventory of 6 labels; all are asked"):
+        assert Shortlist(7).select([text], LABELS, encode=encode).all()
+    assert Shortlist(6).select([text], LABELS).all()  # no encoder is needed
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (16, Shortlist(16)),
+        ("16", Shortlist(16)),
+        ("cosine", Shortlist(retriever="cosine")),
+        ("cosine:8", Shortlist(8, "cosine")),
+        ({"k": 4, "retriever": "bm25", "rates": [0.5]}, Shortlist(4, "bm25", rates=(0.5,))),
+        (Shortlist(3), Shortlist(3)),
+    ],
+)
+def test_ways_to_say_it(source, expected):
+    assert Shortlist.of(source) == expected
+    assert shortlist_of(source) == expected
+    assert shortlist_of(None) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (0, "an empty shortlist asks nothing: k is a whole number from 1, got 0"),
+        ("0", "an empty shortlist asks nothing"),
+        (True, "an empty shortlist"),
+        ("cosin:3", "unknown retriever 'cosin'. Did you mean 'cosine'?"),
+        ("fused:many", "a number of labels, a retriever, or both as in fused:32; got 'fused:many'"),
+        ({"k": 2, "windows": 0}, "at least one window, got 0"),
+    ],
+)
+def test_mistakes_are_named(source, message):
+    with pytest.raises(SetScoreError, match=message.replace("?", r"\?").replace(".", r"\.")):
+        Shortlist.of(source)
+
+
+def test_rates_of_other_labels_and_empty_shortlists_are_errors():
+    with pytest.raises(SetScoreError, match="knows the rates of 2 labels, there are 6"):
+        Shortlist(2, rates=(0.1, 0.2)).select(TEXTS, LABELS, encode=encode)
+    with pytest.raises(SetScoreError, match=r"shortlists of 1 of 2 documents are empty, the first is document 1: it"):
+        Shortlist(2, "bm25").select([TEXTS[0], "xyzzy"], LABELS)
+
+
+def test_frequent_labels_are_kept_when_rates_are_known():
+    gold = np.zeros((10, 6), dtype=bool)
+    gold[:, 5] = True
+    fitted = Shortlist(3).fitted(gold)
+    assert fitted.rates == (0, 0, 0, 0, 0, 1)
+    assert fitted.select(TEXTS, LABELS, encode=encode)[:, 5].all()
+    assert Shortlist(3, "cosine").fitted(gold) == Shortlist(3, "cosine")
+
+
+def test_labels_are_encoded_once_for_a_folder(tmp_path):
+    calls = []
+
+    def counting(texts):
+        calls.append(len(texts))
+        return encode(texts)
+
+    first = label_vectors(LABELS.texts, counting, "e", tmp_path)
+    np.testing.assert_array_equal(label_vectors(LABELS.texts, counting, "e", tmp_path), first)
+    assert calls == [6]
+    label_vectors(LABELS.texts, counting, "another", tmp_path)
+    label_vectors(LABELS.names, counting, "e", tmp_path)
+    assert calls == [6, 6, 6]
+    for path in tmp_path.iterdir():
+        path.write_bytes(b"no numpy")
+    with pytest.raises(DataFileError, match=r"is damaged.*Delete it to encode the labels again"):
+        label_vectors(LABELS.texts, counting, "e", tmp_path)
+
+
+def test_cells_find_almost_what_an_exact_search_finds():
+    vectors = encoder.unit(np.random.default_rng(3).normal(size=(3000, 16)))
+    exact, cells = VectorIndex.of(vectors), VectorIndex.of(vectors, exact_up_to=1000)
+    assert (exact.exact, cells.exact) == (True, False)
+    _, right = exact.nearest(vectors[:50], 1)
+    assert (right[:, 0] == np.arange(50)).all()
+    _, found = cells.nearest(vectors[:50], 10)
+    _, wanted = exact.nearest(vectors[:50], 10)
+    shares = [len(set(a) & set(b)) / 10 for a, b in zip(found, wanted, strict=True)]
+    assert np.mean(shares) > 0.5
+
+
+def test_words_without_evidence_score_nothing():
+    index = LexicalIndex.of(["the of", "oil prices"])
+    assert index.scores("xyzzy").tolist() == [0, 0]
+    assert (index.scores("The price of OIL") > 0).tolist() == [False, True]
+    assert index.scores("oil oil oil oil")[1] > index.scores("oil")[1]
+    assert LexicalIndex.of(["the", "of"]).scores("the of").tolist() == [0, 0]
+    assert stems("The policies of cities, taxes and the bus") == ["policy", "city", "taxe", "bus"]
+
+
+@given(st.integers(0, 900), st.integers(1, 9))
+def test_windows_hold_every_word(count, most):
+    text = " ".join(str(number) for number in range(count))
+    assert {word for window in split_words(text) for word in window.split()} == set(text.split())
+    assert len(split_words(text, most=most)) <= most
+    assert split_words(text, most=most)[0] == split_words(text)[0]
+
+
+@pytest.mark.parametrize(("module", "extra"), [("faiss", "shortlist"), ("bm25s", "shortlist")])
+def test_a_missing_extra_is_named(monkeypatch, module, extra):
+    monkeypatch.setitem(sys.modules, module, None)
+    labels = LabelSet.of([f"label {module} {number}" for number in range(3)])
+    with pytest.raises(MissingExtraError, match=f"needs the extra '{extra}'"):
+        Shortlist(2).select(TEXTS, labels, encode=encode)
+
+
+def test_a_missing_encoder_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    load_encoder.cache_clear()
+    with pytest.raises(MissingExtraError, match="the shortlist needs the extra 'sbert'"):
+        Shortlist(2).select(TEXTS, LABELS)
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_encoder_is_taken_from_its_package_or_else_by_name(monkeypatch, tmp_path, installed):
+    loaded = []
+
+    class Library:
+        class SentenceTransformer:
+            def __init__(self, name, device):
+                loaded.append((name, device))
+
+            def encode(self, texts, show_progress_bar):
+                return encode(texts)
+
+    if installed:
+        (tmp_path / "gt_made_up" / "model").mkdir(parents=True)
+        (tmp_path / "gt_made_up" / "__init__.py").write_text("")
+        monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(encoder, "OFFLINE", "gt_made_up")
+    monkeypatch.setitem(sys.modules, "sentence_transformers", Library)
+    load_encoder.cache_clear()
+    np.testing.assert_array_equal(load_encoder()(("joy",)), encode(["joy"]))
+    load_encoder.cache_clear()
+    folder = str(tmp_path / "gt_made_up" / "model")
+    assert loaded == [(folder if installed else "sentence-transformers/all-MiniLM-L6-v2", "cpu")]
+
+
+def test_an_encoder_that_cannot_be_had_says_which_files_to_put_where(monkeypatch):
+    class Library:
+        class SentenceTransformer:
+            def __init__(self, name, device):
+                raise OSError(f"cannot reach {name}\nand more")
+
+    monkeypatch.setitem(sys.modules, "sentence_transformers", Library)
+    with pytest.raises(BackboneError, match=r"someone/else cannot be loaded: cannot reach .*modules.json.* folder"):
+        load_encoder("someone/else")
+    load_encoder.cache_clear()
+
+
+@pytest.fixture
+def fake_encoder(monkeypatch):
+    monkeypatch.setattr("setscore.shortlist.shortlist.load_encoder", lambda name: encode)
+
+
+def test_a_classifier_asks_only_the_shortlist(fake_encoder, backbone, tmp_path):
+    plain, short = (SetScoreClassifier(LABELS, backbone=backbone, shortlist=k) for k in (None, 2))
+    every = plain.score_documents(TEXTS)
+    backbone.queries = 0
+    some = short.score_documents(TEXTS)
+    assert backbone.queries == some.scored.sum() == 6
+    np.testing.assert_array_equal(some.log_odds[some.scored], every.log_odds[some.scored])
+    assert np.isneginf(some.log_odds[~some.scored]).all()
+    assert not short.predict(TEXTS)[~some.scored].any()
+    limited = short.score_documents(TEXTS, candidates=[["law"], ["oil", "law", "music"], NAMES])
+    assert limited.scored.sum(axis=1).tolist() == [1, 2, 2]
+
+
+def test_a_fitted_classifier_keeps_its_shortlist_when_saved(fake_encoder, tmp_path):
+    model = SetScoreClassifier(LABELS, shortlist="fused:3").fit(TEXTS, [["oil"], ["law", "music"], ["sports"]])
+    model.save(tmp_path / "model.json")
+    loaded = SetScoreClassifier.load(tmp_path / "model.json")
+    assert Shortlist.of(loaded.shortlist).rates == model.shortlist_.rates
+    np.testing.assert_array_equal(loaded.predict_proba(TEXTS), model.predict_proba(TEXTS))
+    assert model.set_params(shortlist=None).fit(TEXTS, [["oil"], ["law"], []]).score_documents(TEXTS).scored.all()
+
+
+def test_a_hundred_thousand_labels(fake_encoder, backbone):
+    labels = LabelSet(
+        tuple(Label(f"topic {number}", f"word{number} and word{number // 7}") for number in range(100_000))
+    )
+    text = "it says word4242 and so on"
+    for shortlist, asked in (("fused:20", 20), ("bm25:20", 8)):
+        backbone.queries = 0
+        scores = SetScoreClassifier(labels, backbone=backbone, shortlist=shortlist).score_documents([text])
+        assert scores.scored.sum() == backbone.queries == asked
+    assert scores.scored[0, 4242]
+
+
+@pytest.mark.parametrize("scorer", ["unary", "jsr?sweeps=1", "bp"])
+def test_every_scorer_takes_a_shortlist_learners_too(fake_encoder, backbone, scorer):
+    model = SetScoreClassifier(LABELS, backbone=backbone, scorer=scorer, shortlist=2)
+    scores = model.fit(TEXTS, [["oil"], ["law", "music"], ["sports"]]).score_documents(TEXTS)
+    assert scores.scored.sum(axis=1).tolist() == [2, 2, 2]
+    np.testing.assert_array_equal(np.isfinite(scores.log_odds), scores.scored)
