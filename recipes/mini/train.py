@@ -1,7 +1,7 @@
 """Training on one GPU: packed batches made by worker processes, bf16, resumable, a log that can be plotted.
 
     python recipes/mini/train.py --store prepared.npz --taught taught/ --base base.safetensors \\
-        --tokenizer tokenizer.json --out run/ --minutes 25 --validation validation.json
+        --tokenizer tokenizer.json --out run/ --steps 1200 --validation validation.json
 
 Four losses (weights in config.yaml): cross-entropy over the vocabulary at the answer slots; across the labels of a
 set of which exactly one applies; masked diffusion on running text and answers, weighted 1 / t; and the distance of the
@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 import torch
 import yaml
-from batches import Batch, Examples, Teacher, Vocabulary, pack
+from batches import Batch, pack
+from kinds import Examples, Teacher, Vocabulary
 from model import build, pooled
 from safetensors.torch import load_file, save_file
 from store import Store
@@ -68,8 +69,7 @@ def parse() -> argparse.Namespace:
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--validation", type=Path)
     parser.add_argument("--config", type=Path, default=HERE / "config.yaml")
-    parser.add_argument("--minutes", type=float, default=25.0, help="the schedule's length in time")
-    parser.add_argument("--steps", type=int, help="or in steps, whichever ends first")
+    parser.add_argument("--steps", type=int, default=1200, help="the schedule's length")
     parser.add_argument("--stop-after", type=float, default=math.inf, help="minutes; save and stop, to go on later")
     parser.add_argument("--workers", type=int, default=12)
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings, e.g. kinds.phrases=0.3")
@@ -137,20 +137,16 @@ class Run:
         if (state := arguments.out / "state.pt").exists():
             self.resume(state)
 
-    def progress(self) -> float:
-        by_steps = self.step / self.arguments.steps if self.arguments.steps else 0.0
-        return max(by_steps, self.spent / (60 * self.arguments.minutes))
-
     def learning_rate(self) -> float:
         """Warm-up, a plateau, then down to nothing in a straight line."""
-        config, left = self.config, 1 - self.progress()
+        config, left = self.config, 1 - self.step / self.arguments.steps
         return float(config["learning_rate"] * min(1, (self.step + 1) / config["warmup"], left / config["decay"]))
 
     def loop(self, batches: Iterator[Batch]) -> None:
         log = (self.arguments.out / "log.jsonl").open("a")
         sums: dict[str, Tensor] = {}
         began, before = time.monotonic(), self.spent
-        while self.progress() < 1 and time.monotonic() - began < 60 * self.arguments.stop_after:
+        while self.step < self.arguments.steps and time.monotonic() - began < 60 * self.arguments.stop_after:
             rate = self.learning_rate()
             for group in self.optimizer.param_groups:
                 group["lr"] = rate

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from batches import Vocabulary
+from kinds import Vocabulary
 from model import Mini
 from sklearn.metrics import average_precision_score
 from store import tokenize

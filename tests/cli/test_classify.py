@@ -89,14 +89,16 @@ def test_csv_reads_back(folder, expected):
     lines = [{"id": 'a,"1"', "text": OIL}, {"id": "b", "text": SPORTS, "candidates": labels[1:]}]
     (folder / "quoted.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (folder / "quoted.json").write_text(json.dumps(labels))
-    code, out, err = classify("-f", "quoted.jsonl", "-l", "quoted.json", "--format", "csv", folder=folder)
+    code, out, err = classify(
+        "-f", "quoted.jsonl", "-l", "quoted.json", "--format", "csv", "--with-text", folder=folder
+    )
     assert (code, err) == (0, "")
     header, first, second = csv.reader(io.StringIO(out))
-    assert header == ["id", "labels", *labels, "error"]
-    assert first[:2] == ['a,"1"', "oil"]
-    assert float(first[2]) == pytest.approx(expected[0][0], abs=ROUNDED)
-    assert (second[0], second[2], second[4]) == ("b", "", "")
-    assert 0 <= float(second[3]) <= 1
+    assert header == ["id", "text", "labels", *labels, "error"]
+    assert first[:3] == ['a,"1"', OIL, "oil"]
+    assert float(first[3]) == pytest.approx(expected[0][0], abs=ROUNDED)
+    assert (second[0], second[3], second[5]) == ("b", "", "")
+    assert 0 <= float(second[4]) <= 1
 
 
 def test_table_shows_text_marks_and_brackets_as_they_are():

@@ -30,6 +30,10 @@ def test_csv_and_jsonl(put, labels, ending):
     check(load_files(put("own.jsonl", "".join(json.dumps(row) + "\n" for row in ROWS), ending), labels))
 
 
+def test_csv_with_semicolons(put, labels):
+    check(load_files(put("own.csv", CSV.replace(",", ";").replace("fell;", "fell,")), labels, separator="|"))
+
+
 def test_parquet_with_lists_and_with_texts(put_parquet, labels):
     texts = [row["text"] for row in ROWS]
     lists = {"id": ["a", None], "text": texts, "labels": [row["labels"] for row in ROWS]}

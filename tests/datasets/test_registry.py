@@ -188,9 +188,7 @@ def test_a_cache_without_the_files_says_so(hub):
         load_dataset("eurlex", "test")
 
 
-def test_aapd_has_no_home_and_the_hub_needs_its_extra(hub, monkeypatch):
-    with pytest.raises(DataFileError, match=r"AAPD has no home on the Hugging Face Hub. Get text_train"):
-        load_dataset("aapd", "test")
+def test_the_hub_needs_its_extra(hub, monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(MissingExtraError, match=r"EURLEX from the Hugging Face Hub needs the extra 'hub'"):
         load_dataset("eurlex", "test")

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
-from batches import LIST, Examples, Teacher, Vocabulary, pack
+from batches import pack
+from kinds import LIST, Examples, Teacher, Vocabulary
 from prepare import HERE, assemble
 from sources.rows import Row
 from store import Store, tokenize
@@ -99,6 +100,22 @@ def test_the_first_slot_of_a_group_is_its_only_yes(store, tokenizer):
     assert found
     for example in found:
         assert [example.slots[number][1] for number in example.group] == [1.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_this_or_that_names_a_label_that_changes_no_answer(store, tokenizer):
+    """Each question holds one of "or"'s sides beside the label itself, and exactly the true label's is answered yes."""
+    names = tokenize(tokenizer, [word for label in LABELS for word in label])
+    for example in drawn(make(store, tokenizer, exact=0.0, joined=0.0, either=1.0, noise=0.0), "labels"):
+        for (offset, answer), segment in zip(example.slots, sorted(set(example.segments) - {1}), strict=True):
+            asked = [t for t, s in zip(example.tokens, example.segments, strict=True) if s == segment]
+            if example.slots.index((offset, answer)) < 5:  # phrases of the pool follow the labels
+                assert asked.count(tokenize(tokenizer, ["or"])[0][0]) == 1
+                assert sum(holds(asked, name) for name in names) >= 1
+        assert sum(answer == 1 for _, answer in example.slots[:5]) == 1
+
+
+def holds(tokens, part):
+    return any(tokens[n : n + len(part)] == part for n in range(len(tokens)))
 
 
 def test_a_joined_document_has_the_labels_of_both(store, tokenizer):

@@ -76,7 +76,7 @@ def made(data, encoder, tmp_path_factory):
 
 def test_every_stage_leaves_its_result(made):
     out, _ = made
-    for name in ("prepared.npz", "taught/cosines.npy", "run1/weights.safetensors", "run2/log.jsonl"):
+    for name in ("prepared.npz", "taught/cosines.npy", "run-language/weights.safetensors", "run-encoder-1/log.jsonl"):
         assert (out / name).exists(), name
     for name in ("weights.safetensors", "package/manifest.json", "sanity.json", "card.md", "parity.json"):
         assert (out / name).exists(), name
@@ -85,7 +85,7 @@ def test_every_stage_leaves_its_result(made):
 def test_a_second_start_does_nothing_again(made, data, encoder):
     out, _ = made
     said = run(HERE / "run.py", "--data", data, "--base", encoder[0], "--out", out, "--smoke")
-    assert said.count("is there") == 8
+    assert said.count("is there") == 9
     assert "export.py" not in said
 
 
@@ -130,7 +130,7 @@ def test_training_goes_on_where_it_was_stopped(made, data, encoder, tmp_path):
     out, _ = made
     tokenizer = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
     common = ["--store", out / "prepared.npz", "--taught", out / "taught", "--base", encoder[0], "--device", "cpu"]
-    common += ["--tokenizer", tokenizer, "--out", tmp_path, "--workers", 0, "--minutes", 9]
+    common += ["--tokenizer", tokenizer, "--out", tmp_path, "--workers", 0]
     command = [HERE / "train.py", *common, "--save-every", 1]
     run(*command, "--steps", 2, "--set", "rows=2")
     said = run(*command, "--steps", 4, "--set", "rows=2")
@@ -207,7 +207,7 @@ def test_measure():
 def test_a_place_in_the_card_that_nothing_fills_is_an_error(monkeypatch):
     summary = {"removed": {"documents": {}, "wordings": {}}, "rows": 1, "documents": 1, "by_source": {}, "phrases": 1}
     summary["evaluation_documents_checked"] = True
-    sanity = {"slot_log_odds": [0.0], "unigram_entropy": 1.0, "masked_loss": {}, "passages": 1}
+    sanity = {"slot_log_odds": [0.0], "unigram_entropy": 1.0, "unigram_model": 2.0, "masked_loss": {}, "passages": 1}
     monkeypatch.setattr("card.TEXT", "<<rows>> and <<nothing>>")
     with pytest.raises(ValueError, match="nothing"):
-        card(summary, sanity, {"flips": 0.0, "rms_error": 0.0}, [], None)
+        card(summary, sanity, {"flips": 0.0, "rms_error": 0.0}, [{"accuracy": 0.9}], None)

@@ -38,6 +38,7 @@ def classify(
     labels: Labels = None,
     file: File = None,
     form: Annotated[str, typer.Option("--format", help="table, json, jsonl or csv.")] = "table",
+    with_text: Annotated[bool, typer.Option("--with-text", help="Repeat each text in json, jsonl and csv.")] = False,
     asked: options.Model,
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Probability from which a label applies.")] = 0.5,
     classifier: Annotated[
@@ -77,7 +78,7 @@ def classify(
     with progress() as bar:
         task = bar.add_task("classifying", total=total)
         answers = _answers(model, rows, tally)
-        write(form, _advance(answers, lambda: bar.advance(task)), tuple(model.classes_))
+        write(form, _advance(answers, lambda: bar.advance(task)), tuple(model.classes_), with_text=with_text)
     tally.report()
 
 

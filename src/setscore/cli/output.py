@@ -31,9 +31,9 @@ class Answer:
     truncated: bool = False
 
 
-def write(form: str, answers: Iterable[Answer], label_names: tuple[str, ...]) -> None:
-    """Prints answers as they come."""
-    WRITERS[form](answers, label_names)
+def write(form: str, answers: Iterable[Answer], label_names: tuple[str, ...], *, with_text: bool = False) -> None:
+    """Prints answers as they come; a table shows the beginning of the text anyway."""
+    WRITERS[form](answers, label_names, with_text)
     sys.stdout.flush()
 
 
@@ -43,42 +43,44 @@ def check_format(form: str) -> str:
     return form
 
 
-def _record(answer: Answer) -> dict[str, Any]:
+def _record(answer: Answer, with_text: bool) -> dict[str, Any]:
     if answer.error is not None:
         return {"id": answer.id, "error": answer.error}
+    text = {"text": answer.text} if with_text else {}
     probabilities = {label: round(p, 6) for label, p in (answer.probabilities or {}).items()}
-    record = {"id": answer.id, "labels": list(answer.labels), "probabilities": probabilities}
+    record = {"id": answer.id, **text, "labels": list(answer.labels), "probabilities": probabilities}
     return record | ({"truncated": True} if answer.truncated else {})
 
 
-def _lines(answers: Iterable[Answer]) -> Iterator[str]:
-    return (json.dumps(_record(answer), ensure_ascii=False) for answer in answers)
+def _lines(answers: Iterable[Answer], with_text: bool) -> Iterator[str]:
+    return (json.dumps(_record(answer, with_text), ensure_ascii=False) for answer in answers)
 
 
-def _jsonl(answers: Iterable[Answer], _: tuple[str, ...]) -> None:
-    for line in _lines(answers):
+def _jsonl(answers: Iterable[Answer], _: tuple[str, ...], with_text: bool) -> None:
+    for line in _lines(answers, with_text):
         sys.stdout.write(line + "\n")
 
 
-def _json(answers: Iterable[Answer], _: tuple[str, ...]) -> None:
+def _json(answers: Iterable[Answer], _: tuple[str, ...], with_text: bool) -> None:
     separator = "[\n"
-    for line in _lines(answers):
+    for line in _lines(answers, with_text):
         sys.stdout.write(f"{separator}  {line}")
         separator = ",\n"
     sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")
 
 
-def _csv(answers: Iterable[Answer], label_names: tuple[str, ...]) -> None:
+def _csv(answers: Iterable[Answer], label_names: tuple[str, ...], with_text: bool) -> None:
     """Labels are joined by `|`; then a column per label with its probability, empty where it was not asked."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(["id", "labels", *label_names, "error"])
+    writer.writerow(["id", *(["text"] if with_text else []), "labels", *label_names, "error"])
     for answer in answers:
         asked = answer.probabilities or {}
         cells = [f"{asked[name]:.6f}" if name in asked else "" for name in label_names]
-        writer.writerow([answer.id, "|".join(answer.labels), *cells, answer.error or ""])
+        text = [answer.text] if with_text else []
+        writer.writerow([answer.id, *text, "|".join(answer.labels), *cells, answer.error or ""])
 
 
-def _table(answers: Iterable[Answer], _: tuple[str, ...]) -> None:
+def _table(answers: Iterable[Answer], _: tuple[str, ...], __: bool) -> None:
     for answer in answers:
         results.print()
         if answer.error is not None:
@@ -103,7 +105,7 @@ def _bars(answer: Answer) -> Table:
     return table
 
 
-WRITERS: dict[str, Callable[[Iterable[Answer], tuple[str, ...]], None]] = {
+WRITERS: dict[str, Callable[[Iterable[Answer], tuple[str, ...], bool], None]] = {
     "table": _table,
     "json": _json,
     "jsonl": _jsonl,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from setscore.datasets.dataset import Dataset, Entry, assemble
 from setscore.datasets.files import csv_rows, field, find, jsonl_rows, plain_lines, require
-from setscore.datasets.source import Source, described
+from setscore.datasets.source import Archive, Source, described
 from setscore.errors import DataFileError
 from setscore.records import LabelSet
 
@@ -73,12 +73,13 @@ SOURCE = Source(
     sizes={"train": 53840, "validation": 1000, "test": 1000},
     test_size=1000,
     read=read,
+    homes=(Archive("https://zenodo.org/records/6344750/files/AAPD.zip", tuple(TABLES.values())),),
     obtain="text_train, label_train, text_val, label_val, text_test, label_test; github.com/lancopku/SGM says where;"
     " or train.csv, dev.csv, test.csv from AAPD.zip of zenodo.org/records/6344750, where the paper has them from",
     differs=("The paper's body speaks of computer science codes; mathematics, physics and others are among the 54.",),
     unchecked=(
-        "The paper says that AAPD is not on the Hub; no home with the official splits was found.",
-        "The record on Zenodo: that its CSV files have a column abstract and one for each code is what the paper's code"
-        " reads.",
+        "The paper says that AAPD is not on the Hub, and no copy with the official splits was found there.",
+        "The record on Zenodo: that its AAPD.zip has train.csv, dev.csv and test.csv, and these a column abstract and"
+        " one for each code, is what the paper's code reads.",
     ),
 )

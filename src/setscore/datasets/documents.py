@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from setscore.datasets.files import table_reader
 from setscore.errors import DataFileError
 from setscore.records import Document, text_problem
 
@@ -42,7 +43,10 @@ def text_rows(texts: Iterable[object]) -> Iterator[Row]:
 
 
 def read_documents(path: str | Path, columns: Columns = Columns(), *, suffix: str | None = None) -> Iterator[Row]:
-    """Rows of a file: .txt a document a line, .csv with a header, .jsonl an object (or a string) a line."""
+    """Rows of a file: .txt a document a line, .csv with a header, .jsonl an object (or a string) a line.
+
+    Empty lines at the end of a .txt file are no documents; one between others is, and cannot be used.
+    """
     path = Path(path)
     suffix = suffix or path.suffix.lower()
     if suffix not in DOCUMENT_FILES:
@@ -60,13 +64,17 @@ def read_stream(stream: TextIO, suffix: str = ".txt", columns: Columns = Columns
     if suffix == ".csv":
         yield from _csv_rows(stream, columns)
         return
+    empty: list[Row] = []
     for number, raw in enumerate(stream, start=1):
         line = raw.rstrip("\r\n")
         if suffix == ".jsonl":
             if line.strip():
                 yield _json_row(number, line, columns)
+        elif line.strip():
+            yield from [*empty, _row(number, None, line, None)]
+            empty = []
         else:
-            yield _row(number, None, line, None)
+            empty.append(_row(number, None, line, None))
 
 
 def _row(number: int, identifier: Any, text: Any, candidates: Any) -> Row:
@@ -101,17 +109,15 @@ def _json_row(number: int, line: str, columns: Columns) -> Row:
 
 
 def _csv_rows(stream: TextIO, columns: Columns) -> Iterator[Row]:
-    csv.field_size_limit(2**31 - 1)  # a document may be long
-    reader = csv.DictReader(stream, strict=True)
+    reader = table_reader(stream)
     number = 0
     try:
         header = list(reader.fieldnames or [])
         for what, column in (("text", columns.text), ("id", columns.id)):
             if column is not None and column not in header:
-                hint = " Is it separated by semicolons?" if any(";" in name for name in header) else ""
                 raise DataFileError(
                     f"the CSV header has no column {column!r}; it has {header}. Name the column with the {what}s"
-                    f" (--{what}-column).{hint}"
+                    f" (--{what}-column)."
                 )
         for number, record in enumerate(reader, start=1):
             if any(record.get(None, ())):  # cells beyond the header: a text cut at its first comma

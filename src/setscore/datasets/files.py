@@ -9,7 +9,8 @@ import importlib
 import json
 import lzma
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -102,10 +103,18 @@ def jsonl_rows(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
         yield number, where, row
 
 
+def table_reader(lines: Iterable[str]) -> "csv.DictReader[str]":
+    """Rows below a header, separated by commas, or by semicolons or tabs where the header has no comma."""
+    csv.field_size_limit(2**31 - 1)  # a document may be long
+    rest = iter(lines)
+    header = list(islice(rest, 1))
+    delimiter = next((sign for sign in ",;\t" if sign in "".join(header)), ",")
+    return csv.DictReader(chain(header, rest), strict=True, delimiter=delimiter)
+
+
 def csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, str, dict[str, str]]]:
     """Numbers (the first is 1), places and rows of a CSV file whose header holds at least `columns`."""
-    csv.field_size_limit(2**31 - 1)  # a document may be long
-    reader = csv.DictReader((line for _, line in read_lines(path)), strict=True)
+    reader = table_reader(line for _, line in read_lines(path))
     try:
         header = list(reader.fieldnames or [])
         if absent := [column for column in columns if column not in header]:

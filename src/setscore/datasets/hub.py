@@ -1,22 +1,22 @@
-"""Files of public datasets from the Hugging Face Hub: data files only, no code is run."""
+"""Files of public datasets from their homes, mostly on the Hugging Face Hub: data files only, no code is run."""
 
 import importlib
 from pathlib import Path
 
+from setscore.datasets import archive
 from setscore.datasets.dataset import Dataset
 from setscore.datasets.files import MissingFilesError
-from setscore.datasets.source import Home, Source
+from setscore.datasets.source import Archive, Home, Source
 from setscore.errors import DataFileError, MissingExtraError
 
 
-def from_hub(source: Source, split: str) -> Dataset:
+def from_home(source: Source, split: str) -> Dataset:
     """A split from the first home that has it; what was wrong with the homes before it becomes a note."""
-    if not source.homes:
-        raise MissingFilesError(f"{source.title} has no home on the Hugging Face Hub. {by_hand(source)}")
     failures: list[str] = []
     for home in source.homes:
         try:
-            dataset = source.read(fetch(source, home, split), split)
+            folder = archive.fetch(source.name, home) if isinstance(home, Archive) else fetch(source, home, split)
+            dataset = source.read(folder, split)
         except DataFileError as error:
             failures.append(str(error))
             continue

@@ -5,7 +5,7 @@ from pathlib import Path
 from setscore.datasets import aapd, ecthr, eurlex, goemotions, jigsaw, reuters
 from setscore.datasets.dataset import Dataset
 from setscore.datasets.files import MissingFilesError
-from setscore.datasets.hub import by_hand, from_hub
+from setscore.datasets.hub import by_hand, from_home
 from setscore.datasets.source import Source
 from setscore.errors import DataFileError, unknown_name
 from setscore.records import LabelSet
@@ -34,15 +34,15 @@ def load_dataset(name: str, split: str, data_dir: str | Path | None = None, *, d
     """A split ("train", "validation" or "test") of a dataset.
 
     With `data_dir` only from its official files in the folder data_dir/<name>/, plain or compressed (.xz, .gz);
-    without it from its home on the Hugging Face Hub (extra "hub"). Labels come with the packaged descriptions, unless
-    `descriptions` is False.
+    without it from its home: on the Hugging Face Hub (extra "hub"), of AAPD on Zenodo. Labels come with the packaged
+    descriptions, unless `descriptions` is False.
     """
     source = find_source(name)
     if split not in source.sizes:
         hint = "" if split != "validation" else f" Validation documents are drawn from {source.validation}."
         raise DataFileError(unknown_name(f"split of {name}", split, source.sizes) + hint)
     if data_dir is None:
-        dataset = from_hub(source, split)
+        dataset = from_home(source, split)
     else:
         try:
             dataset = source.read(Path(data_dir) / source.folder, split)

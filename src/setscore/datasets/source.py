@@ -32,6 +32,17 @@ class Home:
 
 
 @dataclass(frozen=True)
+class Archive:
+    """A ZIP file on the web, and which of its files are wanted."""
+
+    url: str
+    files: tuple[str, ...]
+
+    def title(self, _: str | None = None) -> str:
+        return self.url.removeprefix("https://")
+
+
+@dataclass(frozen=True)
 class Source:
     """A dataset by name.
 
@@ -40,7 +51,7 @@ class Source:
     sizes        documents of each split that it has, as published
     cardinality  labels per document, and where that was counted
     test_size    documents of the paper's test slice: the first ones of the test split
-    homes        on the Hugging Face Hub, in the order in which they are tried
+    homes        on the Hugging Face Hub or elsewhere, in the order in which they are tried
     validation   the split that the validation documents are drawn from
     obtain       how to get the files by hand
     differs      what differs from the paper, as sentences
@@ -58,7 +69,7 @@ class Source:
     test_size: int
     read: Callable[[Path, str], Dataset]
     obtain: str
-    homes: tuple[Home, ...] = ()
+    homes: tuple[Home | Archive, ...]
     validation: str = "validation"
     differs: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
@@ -79,7 +90,8 @@ def described(source: str, *names: str) -> LabelSet:
 
 def card(source: Source, *measured: Dataset) -> list[str]:
     """Lines of Markdown about a source, with the counts of the datasets that were loaded from it."""
-    homes = "; else ".join(f"`{home.title()}`" for home in source.homes) or "none; local files only"
+    homes = "; else ".join(f"`{home.title()}`" for home in source.homes)
+    where = "Home, not on the Hugging Face Hub" if isinstance(source.homes[0], Archive) else "On the Hugging Face Hub"
     sizes = ", ".join(f"{split} {count:,}" for split, count in source.sizes.items())
     lines = [
         f"## {source.title} (`{source.name}`)",
@@ -88,7 +100,7 @@ def card(source: Source, *measured: Dataset) -> list[str]:
         f"- Licence: {source.licence}",
         f"- Documents: {sizes}",
         f"- Labels: {source.labels}; per document {source.cardinality}",
-        f"- On the Hugging Face Hub: {homes}",
+        f"- {where}: {homes}",
         f"- By hand: {source.obtain}",
         f"- Test slice of the paper: the first {source.test_size:,} documents of the test split",
     ]

@@ -1,0 +1,361 @@
+"""Training examples drawn from the store.
+
+An example is one document with its questions, a text with masked tokens, or a list of labels with masked answers.
+Kinds and shares stand in config.yaml. Every draw comes from one seeded generator per worker.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sources.rows import FAMILIES
+from store import PLACE, Ints, Store, tokenize
+from tokenizers import Tokenizer
+
+LIST = "Decide whether each candidate label applies. Use one token per label, in order. Document:"
+LEAST_DOCUMENT = 12  # tokens; on a shorter text the sentence encoder's cosine says little
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The token ids that the layouts need."""
+
+    begin: int
+    end: int
+    mask: int
+    yes: int
+    no: int
+    document: list[int]
+    list_prefix: list[int]
+    labels: list[int]
+    dash: list[int]
+    answers: list[int]
+    separator: list[int]
+    answer: list[int]
+    either: list[int]
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer) -> "Vocabulary":
+        special = [tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]", "[MASK]", "yes", "no")]
+        return cls(
+            *special, *tokenize(tokenizer, ["Document:", LIST, "Labels:", "-", "Answers:", ";", "Answer:", "or"])
+        )
+
+
+@dataclass
+class Example:
+    """Tokens of one example and what is to be learned at which offset."""
+
+    tokens: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    segments: list[int] = field(default_factory=list)
+    slots: list[tuple[int, float]] = field(default_factory=list)  # offset, probability of yes
+    group: list[int] = field(default_factory=list)  # slots of which exactly one is yes; that one first
+    masked: list[tuple[int, int, float]] = field(default_factory=list)  # offset, token, weight
+    length: int = 0  # tokens that could have been masked
+    embedding: int = -1  # document number; pool phrases follow the documents
+
+    def add(self, tokens: Sequence[int], segment: int, start: int) -> None:
+        self.tokens += tokens
+        self.segments += [segment] * len(tokens)
+        self.positions += range(start, start + len(tokens))
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """For every document some phrases of the pool, best first, and their cosine with it."""
+
+    phrases: Ints  # [documents, K] numbers in the pool
+    cosines: npt.NDArray[np.float16]
+
+
+class Examples:
+    """An endless stream of examples."""
+
+    def __init__(
+        self, store: Store, teacher: Teacher, words: Vocabulary, config: Mapping[str, Any], seed: Sequence[int]
+    ) -> None:
+        self.store, self.teacher, self.words, self.config = store, teacher, words, config
+        self.random = np.random.default_rng(seed)
+        self.columns: int = config["columns"]
+        self.by_source = [np.flatnonzero(store.row_source == n) for n in range(len(store.sources))]
+        self.kinds: dict[str, Callable[[int], Example | None]] = {
+            "labels": self.labels,
+            "asks": self.asks,
+            "titles": self.titles,
+            "phrases": self.phrases,
+            "answers": self.answers,
+            "running": self.running,
+            "lists": self.lists,
+        }
+        self.rows = {kind: self._rows(kind) for kind in self.kinds}
+        self.topical = self._topical()
+        self.unlikely = {name: self._family_labels(name) for name in config["unlikely"]}
+        calm = tuple(config["calm"])
+        self.calm = np.array([source.startswith(calm) for source in store.sources])
+
+    def __iter__(self) -> Iterator[Example]:
+        names = [kind for kind in self.kinds if len(self.rows[kind][0])]
+        shares = np.array([self.config["kinds"][kind] for kind in names], dtype=float).cumsum()
+        while True:
+            kind = names[int(np.searchsorted(shares, self.random.random() * shares[-1], side="right"))]
+            rows, chances = self.rows[kind]
+            row = int(rows[np.searchsorted(chances, self.random.random() * chances[-1], side="right")])
+            if (example := self.kinds[kind](row)) is not None and len(example.tokens) <= self.columns:
+                yield example
+            if self.random.random() < 0.15:
+                yield self.phrase()
+
+    def _rows(self, kind: str) -> tuple[Ints, npt.NDArray[np.float64]]:
+        """The rows that a kind can use and their cumulative weight: by family, and by the root of the source's size."""
+        store = self.store
+        yes, no, asks = (np.diff(x.offsets) for x in (store.row_yes, store.row_no, store.row_asks))
+        long = np.diff(store.documents.offsets)[store.row_document] >= LEAST_DOCUMENT
+        books = np.array([source in ("books", "wikitext") for source in store.sources])[store.row_source]
+        fits = {
+            "labels": (yes + no > 0) & (no + (yes == 0) > 0),
+            "lists": (no > 0),
+            "asks": asks > 0,
+            "titles": (yes > 0) & (no == 0),
+            "phrases": long,
+            "answers": store.row_answer >= 0,
+            "running": long & (books | (np.arange(len(long)) % 4 == 0)),
+        }[kind]
+        rows = np.flatnonzero(fits)
+        sizes = np.bincount(store.row_source[rows], minlength=len(store.sources))
+        family = np.array([self.config["families"][name] for name in FAMILIES])
+        if kind in ("phrases", "running", "answers"):
+            return rows, np.arange(1, len(rows) + 1, dtype=float)
+        weights = family[store.row_family[rows]] / np.sqrt(sizes[store.row_source[rows]])
+        return rows, weights.cumsum()
+
+    def _family_labels(self, family: str) -> Ints:
+        rows = np.flatnonzero(self.store.row_family == FAMILIES.index(family))
+        found = [self.store.row_yes[int(row)] for row in rows] + [self.store.row_no[int(row)] for row in rows]
+        return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int32)
+
+    def _topical(self) -> npt.NDArray[np.bool_]:
+        """Which phrases of the pool are left to the cosine: not the wordings of labels that name no topic.
+
+        The sentence encoder knows what a text is about; whether it insults somebody it does not know.
+        """
+        store, named = self.store, np.zeros(len(self.store.texts), dtype=bool)
+        for family in FAMILIES:
+            if family != "topic":
+                for label in self._family_labels(family):
+                    named[store.labels[int(label)]] = True
+        for label in self._family_labels("topic"):
+            named[store.labels[int(label)]] = False
+        return ~named[store.pool]
+
+    # What the kinds are made of
+
+    def _document(self, tokens: Sequence[int], prefix: Sequence[int] | None = None) -> Example:
+        example = Example()
+        words = self.words
+        if prefix is None:
+            prefix = words.document if self.random.random() < 0.9 else []
+            tokens = self._noisy(tokens)
+        example.add([words.begin, *prefix, *tokens, words.end], 1, 0)
+        return example
+
+    def _noisy(self, tokens: Sequence[int]) -> Sequence[int]:
+        """Now and then up to a fifth of the tokens masked, so that no document is learned by heart."""
+        if self.random.random() >= self.config["noise"]:
+            return tokens
+        hidden = self.random.random(len(tokens)) < 0.2 * self.random.random()
+        return [self.words.mask if gone else token for token, gone in zip(tokens, hidden, strict=True)]
+
+    def _pick(self, values: Ints) -> int:
+        return int(values[self.random.integers(len(values))])
+
+    def _question(self, row: int, text: Sequence[int]) -> list[int]:
+        """The tokens of a question about a label's text, in a wording that suits the row."""
+        store = self.store
+        own, family = store.row_questions[row], store.family_questions[int(store.row_family[row])]
+        if len(own) and self.random.random() < 0.4:
+            wording = store.texts[self._pick(own)]
+        else:
+            wording = store.texts[int(family[0]) if self.random.random() < 0.5 else self._pick(family)]
+        return self._fill(wording, text)
+
+    def _fill(self, wording: Ints, text: Sequence[int]) -> list[int]:
+        place = int(np.flatnonzero(wording == PLACE)[0])
+        return [*wording[:place].tolist(), *text, *wording[place + 1 :].tolist()]
+
+    def _label_questions(self, row: int, yes: Ints, no: Ints) -> list[tuple[list[int], float]]:
+        pairs = [(self._wording(label, no), 1.0) for label in yes] + [(self._wording(label, no), 0.0) for label in no]
+        return [(self._question(row, text), answer) for text, answer in pairs]
+
+    def _wording(self, label: int, no: Ints) -> list[int]:
+        """A wording of the label; now and then "this or that", where that does not apply and changes no answer."""
+        texts = [self._text(label)]
+        if len(no) and self.random.random() < self.config["either"]:
+            texts.insert(int(self.random.integers(2)), self._text(self._pick(no)))
+        return texts[0] if len(texts) == 1 else [*texts[0], *self.words.either, *texts[1]]
+
+    def _text(self, label: int) -> list[int]:
+        return self.store.texts[self._pick(self.store.labels[int(label)])].tolist()  # type: ignore[no-any-return]
+
+    def _some(self, values: Ints, most: int) -> Ints:
+        return self.random.permutation(values)[:most]
+
+    def _phrase_questions(self, document: int, count: int) -> list[tuple[list[int], float]]:
+        """Phrases of the pool with the answer that the sentence encoder's cosine suggests."""
+        if self.store.documents.offsets[document + 1] - self.store.documents.offsets[document] < LEAST_DOCUMENT:
+            return []
+        topic = self.store.family_questions[FAMILIES.index("topic")]
+        usable = np.flatnonzero(self.topical[self.teacher.phrases[document]])
+        chosen = self.random.permutation(usable)[:count]
+        cosine = self.config["cosine"]
+        found = []
+        for k in chosen:
+            wording = self.store.texts[int(topic[0]) if self.random.random() < 0.5 else self._pick(topic)]
+            text = self.store.texts[int(self.store.pool[self.teacher.phrases[document, k]])].tolist()
+            logit = (float(self.teacher.cosines[document, k]) - cosine["centre"]) / cosine["width"]
+            found.append((self._fill(wording, text), 1 / (1 + float(np.exp(-logit)))))
+        return found
+
+    def _unlikely_questions(self, row: int) -> list[tuple[list[int], float]]:
+        """On an encyclopedia article or a news text: insults and feelings, which it almost surely does not express."""
+        if not self.calm[self.store.row_source[row]]:
+            return []
+        found = []
+        for family, (share, chance) in self.config["unlikely"].items():
+            if len(self.unlikely[family]) and self.random.random() < share:
+                wordings = self.store.family_questions[FAMILIES.index(family)]
+                text = self._text(self._pick(self.unlikely[family]))
+                wording = int(wordings[0]) if self.random.random() < 0.5 else self._pick(wordings)
+                found.append((self._fill(self.store.texts[wording], text), float(chance)))
+        return found
+
+    def _asked(self, example: Example, questions: list[tuple[list[int], float]], group: Sequence[int] = ()) -> Example:
+        """The example with as many questions as fit. With exact attention only one, which the document sees."""
+        words, start = self.words, len(example.tokens)
+        order = range(len(questions))
+        if exact := self.random.random() < self.config["exact"]:
+            order = [int(self.random.integers(len(questions)))]  # type: ignore[assignment]
+            example.embedding, group = -1, ()
+        places: dict[int, int] = {}
+        for number in order:
+            question, answer = questions[number]
+            tokens = [*question, words.mask, words.end]
+            if len(example.tokens) + len(tokens) > self.columns:
+                continue
+            places[number] = len(example.slots)
+            example.slots.append((len(example.tokens) + len(question), answer))
+            example.add(tokens, 1 if exact else 2 + len(places), start)
+        if group and all(number in places for number in group):
+            example.group = [places[number] for number in group]
+        return example
+
+    # The kinds
+
+    def labels(self, row: int) -> Example | None:
+        """A document of a labelled source: labels that apply, others of the same set that do not, some phrases."""
+        store = self.store
+        document, yes, no = int(store.row_document[row]), store.row_yes[row], store.row_no[row]
+        tokens = store.documents[document].tolist()
+        joined = len(no) > 3 and self.random.random() < self.config["joined"]
+        if joined:
+            other = self._pick(self.by_source[int(store.row_source[row])])
+            tokens = tokens[:150] + store.documents[int(store.row_document[other])].tolist()[:150]
+            yes = np.union1d(yes, store.row_yes[other])
+            no = np.setdiff1d(no, yes)
+        yes, no = self._some(yes, 3), self._some(no, 6)
+        questions = self._label_questions(row, yes, no)
+        single = len(yes) == 1 and len(no) > 1
+        if not joined and self.random.random() < 0.6:
+            questions += self._phrase_questions(document, 3)
+        if not questions:
+            return None
+        example = self._document(tokens)
+        example.embedding = -1 if joined else document
+        return self._asked(example, questions, range(1 + len(no)) if single else ())
+
+    def asks(self, row: int) -> Example | None:
+        store = self.store
+        document, pairs = int(store.row_document[row]), store.row_asks[row].reshape(-1, 2)
+        text, answer = pairs[self.random.integers(len(pairs))]
+        questions = [(store.texts[int(text)].tolist(), float(answer))]
+        if self.random.random() < 0.3:
+            questions += self._phrase_questions(document, 2)
+        example = self._document(store.documents[document].tolist())
+        example.embedding = document
+        return self._asked(example, questions)
+
+    def titles(self, row: int) -> Example | None:
+        """A text with its title (or its answer); titles of other texts of the source do not apply."""
+        store = self.store
+        document, yes = int(store.row_document[row]), self._some(store.row_yes[row], 2)
+        others = self.random.choice(self.by_source[int(store.row_source[row])], 4)
+        drawn = [self._pick(store.row_yes[int(other)]) for other in others if len(store.row_yes[int(other)])]
+        no = np.setdiff1d(np.array(drawn, dtype=np.int64), store.row_yes[row])
+        questions = self._label_questions(row, yes, no)
+        if self.random.random() < 0.5:
+            questions += self._phrase_questions(document, 2)
+        questions += self._unlikely_questions(row)
+        example = self._document(store.documents[document].tolist())
+        example.embedding = document
+        return self._asked(example, questions, range(1 + len(no)) if len(yes) == 1 and len(no) > 1 else ())
+
+    def phrases(self, row: int) -> Example | None:
+        document = int(self.store.row_document[row])
+        example = self._document(self.store.documents[document].tolist())
+        example.embedding = document
+        questions = self._phrase_questions(document, 8) + self._unlikely_questions(row)
+        return self._asked(example, questions) if questions else None
+
+    def phrase(self) -> Example:
+        """A phrase on its own, for its embedding."""
+        number = int(self.random.integers(len(self.store.pool)))
+        example = self._document(self.store.texts[int(self.store.pool[number])].tolist(), prefix=[])
+        example.embedding = len(self.store.documents) + number
+        return example
+
+    def _mask(self, example: Example, start: int, stop: int) -> None:
+        """Masked diffusion: t uniform on (0, 1], every token masked with probability t, weight 1 / t (LLaDA, Eq. 3)."""
+        t = 1 - self.random.random()
+        for offset in start + np.flatnonzero(self.random.random(stop - start) < t):
+            example.masked.append((int(offset), example.tokens[offset], 1 / t))
+            example.tokens[offset] = self.words.mask
+        example.length = stop - start
+
+    def running(self, row: int) -> Example | None:
+        example = self._document(self.store.documents[int(self.store.row_document[row])].tolist(), prefix=[])
+        self._mask(example, 1, len(example.tokens) - 1)
+        return example
+
+    def answers(self, row: int) -> Example | None:
+        store, words = self.store, self.words
+        answer = store.texts[int(store.row_answer[row])].tolist()
+        example = self._document(store.documents[int(store.row_document[row])].tolist())
+        start = len(example.tokens)
+        example.add([*words.answer, *answer, words.end], 1 if self.random.random() < 0.5 else 2, start)
+        self._mask(example, start + len(words.answer), len(example.tokens))
+        return example
+
+    def lists(self, row: int) -> Example | None:
+        """The all-masked layout: labels as a list, one answer slot each, some answers given."""
+        store, words = self.store, self.words
+        yes, no = self._some(store.row_yes[row], 3), self._some(store.row_no[row], 9)
+        labels = [(self._pick(store.labels[int(n)]), 1.0) for n in yes]
+        labels += [(self._pick(store.labels[int(n)]), 0.0) for n in no]
+        labels = [labels[n] for n in self.random.permutation(len(labels))]
+        example = self._document(store.documents[int(store.row_document[row])].tolist()[:300], words.list_prefix)
+        start, t = len(example.tokens), 1 - self.random.random()
+        tokens = list(words.labels)
+        for text, _ in labels:
+            tokens += [*words.dash, *store.texts[text].tolist()]
+        tokens += words.answers
+        for number, (_, answer) in enumerate(labels):
+            tokens += words.separator if number else []
+            if self.random.random() < t:
+                example.slots.append((start + len(tokens), answer))
+                tokens.append(words.mask)
+            else:
+                tokens.append(words.yes if answer else words.no)
+        example.add([*tokens, words.end], 1 if self.random.random() < 0.5 else 2, start)
+        return example if example.slots else None
