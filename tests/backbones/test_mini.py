@@ -153,7 +153,7 @@ def test_nothing_is_truncated_in_silence():
 def test_nan_is_an_error_not_a_score(monkeypatch):
     class Broken:
         def run(self, _, inputs):
-            return [np.full(inputs["slots"].shape, np.nan, dtype=np.float32)]
+            return [np.full((*inputs["slots"].shape, 2), np.nan, dtype=np.float32)]
 
     backbone = load_backbone("setscore-mini")
     monkeypatch.setattr(backbone, "_session", Broken())
