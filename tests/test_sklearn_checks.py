@@ -30,6 +30,7 @@ from setscore.calibration import (
     BiasCalibration,
     ConformalCalibration,
     IsotonicCalibration,
+    LevelledCalibration,
     PaperCalibration,
     PlattCalibration,
     ShrunkCalibration,
@@ -124,13 +125,16 @@ class Paper(OneAnswerPerRow, PaperCalibration): ...
 class Platt(OneAnswerPerRow, PlattCalibration): ...
 
 
+class Levelled(OneAnswerPerRow, LevelledCalibration): ...
+
+
 class Shrunk(OneAnswerPerRow, ShrunkCalibration): ...
 
 
 class Temperature(OneAnswerPerRow, TemperatureCalibration): ...
 
 
-ADAPTED = [Auto, Bias, Conformal, Isotonic, Paper, Platt, Shrunk, Temperature]
+ADAPTED = [Auto, Bias, Conformal, Isotonic, Levelled, Paper, Platt, Shrunk, Temperature]
 CHECKED = [NumbersAsText, *(kind for kind in ADAPTED if kind is not Conformal or find_spec("mapie"))]
 
 # Per estimator and check, why it is right that the check fails. Strict: one that passes after all fails here.

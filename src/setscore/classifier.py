@@ -30,7 +30,7 @@ from setscore.errors import SetScoreError
 from setscore.estimators import TextClassifier
 from setscore.prompts import Template, Verbalizer
 from setscore.records import FloatArray, IntArray, LabelSet, Scores, as_documents, names_in
-from setscore.shortlist import Descent, Shortlist, ask_shortlisted, shortlist_of
+from setscore.shortlist import Descent, Shortlist, ask_shortlisted, remember, shortlist_of
 from setscore.storage import reading_json, write_json
 
 Candidates = Sequence[Collection[str]] | None  # a label set per document; None asks every label of every document
@@ -79,7 +79,7 @@ class SetScoreClassifier(TextClassifier):
         """Fits `calibration_` on documents `X` with gold `y`: an indicator matrix or lists of names."""
         documents, self.labels_ = as_documents(X), LabelSet.of(names_in(y) if self.labels is None else self.labels)
         gold = None if y is None else self.labels_.gold(y, len(documents))  # the calibration "bias" needs none
-        self.shortlist_, self.blend_, self.learned_ = shortlist_of(self.shortlist, gold), None, {}
+        self.shortlist_, self.blend_, self.learned_ = remember(self.shortlist, documents, self.labels_, gold), None, {}
         self.learned_ = calibrations.learn(self.calibration, *self._method(), documents, self.labels_, gold)
         scores, self.blend_ = blended(self.blend, self.score_documents(documents), documents, self.labels_, gold)
         self.calibration_ = calibrations.fit(self.calibration, scores.log_odds, gold)

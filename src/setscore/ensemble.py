@@ -1,4 +1,4 @@
-"""Ensembles: convex mixtures of log-odds, their weights from a grid by cross-validation on the labelled slice.
+"""Ensembles: convex mixtures of log-odds, their weights from a grid by cross-validated likelihood on the slice.
 
     u(x) = sum_k w_k (a_k u_k(x) + b_k),    w_k >= 0,  sum_k w_k = 1
 
@@ -13,14 +13,16 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
+from scipy.special import logit
 
 from setscore.errors import SetScoreError, unknown_name
+from setscore.logistic import fit_logistic
 from setscore.records import BoolArray, Document, FloatArray, LabelSet, Scores
 from setscore.shortlist import Encode, load_encoder, unit
 
 STEPS = 4  # the grid's quarters
 FOLDS, SEED = 5, 13
+RATE_NOT_ASKED = 1e-3  # the probability of a label that was not asked, where likelihoods are compared
 LEAST_SLOPE = 1e-3  # a member that points the wrong way on the slice is muted, never turned round
 BLENDS = ("cosine",)
 # Before `fit`: slope and bias that put all-MiniLM-L6-v2's cosine roughly on the scale of log-odds; set by hand.
@@ -29,9 +31,10 @@ COSINE_SCALE = (12.0, -4.5)
 
 @dataclass(frozen=True)
 class Ensemble:
-    """names, weights, and each member's scale (a_k, b_k); `validation` is the cross-validated micro-F1 of the choice.
+    """names, weights, and each member's scale (a_k, b_k).
 
-    `tried` counts the grid points it was chosen from.
+    `validation` is the cross-validated log-likelihood a question of the choice, `tried` the grid points it was chosen
+    from.
     """
 
     names: tuple[str, ...]
@@ -73,9 +76,10 @@ class Ensemble:
 
 
 def fit(members: Mapping[str, FloatArray], gold: BoolArray, steps: int = STEPS) -> Ensemble:
-    """Weights with the highest cross-validated micro-F1 at one threshold; of equals the one with fewest members.
+    """Weights with the highest cross-validated likelihood; of equals the one with fewest members.
 
-    Scales and thresholds are fitted on four fifths and decide the last, in turn.
+    Scales are fitted on four fifths and judge the last, in turn. A few hundred documents tell weights apart by their
+    likelihood; F1 at a threshold jumps too much, and another draw of the slice would choose others.
     """
     check_same(members, gold)
     names, folds = tuple(members), _folds(len(gold))
@@ -85,11 +89,11 @@ def fit(members: Mapping[str, FloatArray], gold: BoolArray, steps: int = STEPS) 
     scales = [[_scale(members[name][rest], gold[rest]) for name in names] for rest, _ in parts]
     found: dict[tuple[float, ...], float] = {}
     for weights in simplex(len(names), steps):
-        decided = np.zeros(gold.shape, dtype=np.bool_)
+        total = 0.0
         for (rest, held), scale in zip(parts, scales, strict=True):
             mixed = Ensemble(names, weights, tuple(scale)).mix(members)
-            decided[held] = mixed[held] >= best_cut(mixed[rest], gold[rest])
-        found[weights] = _f1(gold, decided & np.isfinite(mixed))
+            total += _likelihood(mixed[rest], gold[rest], mixed[held], gold[held])
+        found[weights] = total / gold.size
     chosen = max(found, key=lambda weights: (found[weights], -sum(weight > 0 for weight in weights)))
     whole = tuple(_scale(members[name], gold) for name in names)
     return Ensemble(names, chosen, whole, found[chosen], len(found))
@@ -186,9 +190,30 @@ def _scale(log_odds: FloatArray, gold: BoolArray) -> tuple[float, float]:
     if not right.any() or right.all() or np.ptp(values) == 0:
         return 1.0, 0.0
     spread = float(values.std())
-    model = LogisticRegression(C=1e6).fit(((values - values.mean()) / spread).reshape(-1, 1), right)
-    slope = max(float(model.coef_[0, 0]), LEAST_SLOPE)
-    return slope / spread, float(model.intercept_[0]) - slope * float(values.mean()) / spread
+    slope, bias = fit_logistic(((values - values.mean()) / spread).reshape(-1, 1), right)
+    slope = max(float(slope), LEAST_SLOPE)
+    return slope / spread, float(bias) - slope * float(values.mean()) / spread
+
+
+def _likelihood(fitted: FloatArray, known: BoolArray, held: FloatArray, gold: BoolArray) -> float:
+    """Log-likelihood of `gold` given `held`, by a logistic regression on log-odds and the labels' rates.
+
+    Without the rates a member would be preferred for knowing which labels are frequent, which the calibration that
+    follows learns anyway.
+    """
+    rates = logit((known.sum(axis=0) + 0.5) / (len(known) + 1))
+    seen, asked = np.isfinite(fitted), np.isfinite(held)
+    missed = float(np.log(RATE_NOT_ASKED) * (gold & ~asked).sum())
+    if not known[seen].any() or known[seen].all() or np.ptp(fitted[seen]) == 0 or not asked.any():
+        return missed - float(np.logaddexp(0, np.where(gold, -held, held))[asked].sum())
+    spread = float(fitted[seen].std())
+
+    def features(scores: FloatArray, which: BoolArray) -> FloatArray:
+        return np.stack([scores[which] / spread, np.broadcast_to(rates, scores.shape)[which]], axis=1)
+
+    *slopes, bias = fit_logistic(features(fitted, seen), known[seen])
+    z = features(held, asked) @ np.array(slopes) + bias
+    return missed - float(np.logaddexp(0, np.where(gold[asked], -z, z)).sum())
 
 
 def _folds(documents: int) -> Any:

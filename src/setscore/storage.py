@@ -59,7 +59,7 @@ def reading_json(path: str | Path, form: str) -> Iterator[dict[str, Any]]:
 def _plain(value: Any) -> Any:
     """NumPy's numbers, as a parameter search sets them, as JSON numbers; options that are dataclasses as objects."""
     if is_dataclass(value) and not isinstance(value, type):
-        return vars(value)
+        return value.plain() if hasattr(value, "plain") else vars(value)
     if hasattr(value, "item"):
         return value.item()
     raise TypeError(f"{value!r} of type {type(value).__name__} cannot be written as JSON.")

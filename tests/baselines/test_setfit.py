@@ -1,11 +1,13 @@
 """SetFit on a tiny encoder in the true format: it learns, tells, and goes on after a kill."""
 
+import sys
+
 import numpy as np
 import pytest
 from baselines import tiny
 
 from setscore.baselines import load_baseline
-from setscore.errors import SetScoreError
+from setscore.errors import BackboneError, MissingExtraError, SetScoreError
 from setscore.records import LabelSet
 
 pytest.importorskip("setfit")
@@ -56,3 +58,15 @@ def test_a_label_without_documents_stays_at_the_floor_and_none_at_all_is_an_erro
     assert (scores[:, 2] < scores[:, :2].min()).all()
     with pytest.raises(SetScoreError, match="none of 3 labels has documents with it and without it"):
         load_baseline("setfit", checkpoint=checkpoint).fit(TEXTS, np.zeros_like(GOLD), LABELS)
+
+
+def test_a_missing_library_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "setfit", None)
+    with pytest.raises(MissingExtraError, match=r"SetFit needs the extra 'baselines'"):
+        load_baseline("setfit").fit(TEXTS, GOLD, LABELS)
+
+
+def test_an_encoder_that_cannot_be_had_says_which_files_to_put_where(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BackboneError, match=r"cannot be loaded: .*modules.json.* into a folder and give that folder"):
+        load_baseline("setfit", checkpoint=str(tmp_path / "empty")).fit(TEXTS, GOLD, LABELS)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from slices import NOT_ASKED, biased, f1
 
-from setscore.calibration import AutoCalibration, PlattCalibration, ShrunkCalibration, TemperatureCalibration
+from setscore.calibration import AutoCalibration, LevelledCalibration, ShrunkCalibration, TemperatureCalibration
 from setscore.calibration.auto import CANDIDATES
 from setscore.calibration.folds import assign
 from setscore.metrics import decision_metrics
@@ -12,7 +12,7 @@ from setscore.metrics import decision_metrics
 
 def test_it_says_what_it_chose_and_why():
     calibration = AutoCalibration().fit(*biased(0))
-    assert list(calibration.scores_) == list(CANDIDATES) == ["platt", "shrunk", "temperature"]
+    assert list(calibration.scores_) == list(CANDIDATES) == ["levelled", "platt", "shrunk", "temperature"]
     table = ", ".join(f"{name} {score:.3f}" for name, score in calibration.scores_.items())
     name = calibration.chosen_.name
     assert calibration.choice_ == f"{name}: {calibration.chosen_.choice_}. Cross-validated micro_f1: {table}"
@@ -62,8 +62,8 @@ def test_close_candidates_go_to_the_first():
     for seed in range(10):
         calibration = AutoCalibration().fit(*biased(seed, documents=15))
         best = max(calibration.scores_, key=calibration.scores_.__getitem__)
-        assert calibration.chosen_.name in ("platt", best)
-    assert isinstance(AutoCalibration().fit([[4.0], [-4.0]] * 10, [1, 0] * 10).chosen_, PlattCalibration)
+        assert calibration.chosen_.name in ("levelled", best)
+    assert isinstance(AutoCalibration().fit([[4.0], [-4.0]] * 10, [1, 0] * 10).chosen_, LevelledCalibration)
 
 
 def test_another_is_taken_where_it_is_better_beyond_doubt():

@@ -27,7 +27,7 @@ def slice_of(seed, n=80, m=3):
 @pytest.mark.parametrize("seed", range(3))
 def test_cuts_decide_as_the_calibration_does(kind, seed):
     log_odds, gold = slice_of(seed)
-    calibration = calibrations.make(kind).fit(log_odds, gold)
+    calibration = calibrations.make(kind).label_by_label().fit(log_odds, gold)
     cuts = log_odds_cuts(calibration, 3)
     other = slice_of(seed + 100)[0]
     for values in (log_odds, other):

@@ -50,6 +50,7 @@ def test_runs_with_the_real_encoder(tmp_path):
         "cosine",
         "fused",
         "fused,",
+        "fused,",
     ]
     assert (tmp_path / "kept.json").is_file()
 

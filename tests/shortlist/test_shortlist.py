@@ -1,5 +1,6 @@
 """Which labels are asked: relations that hold for every retriever, and the errors."""
 
+import json
 import sys
 
 import numpy as np
@@ -13,6 +14,7 @@ from setscore.errors import BackboneError, DataFileError, MissingExtraError, Set
 from setscore.shortlist import RETRIEVERS, Shortlist, ShortlistWarning, encoder, load_encoder, shortlist_of
 from setscore.shortlist.index import VectorIndex, label_vectors
 from setscore.shortlist.lexical import LexicalIndex, stems
+from setscore.shortlist.memory import Memory
 from setscore.shortlist.windows import split_words
 
 pytest.importorskip("faiss")
@@ -35,20 +37,26 @@ def test_the_right_labels_come_first(retriever):
     assert kept[2, 3]
 
 
-@pytest.mark.parametrize("retriever", DENSE)
+SLICE = ("Rain fell on the oil.", "A court and a judge.", "Songs of the kitchen.")
+SLICE_GOLD = LABELS.indicator([["weather"], ["law"], ["music", "cooking"]])
+
+
+@pytest.mark.parametrize(("retriever", "fits"), [("cosine", False), ("fused", False), ("fused", True)])
 @settings(max_examples=15, deadline=None)
 @given(order=st.permutations(range(6)), k=st.integers(1, 6))
-def test_permuting_labels_permutes_shortlists_and_larger_k_keeps_more(retriever, order, k):
-    shortlist = Shortlist(k, retriever, rates=(0.5, 0.1, 0.0, 0.2, 0.3, 0.4) if retriever == "fused" else None)
-    kept = shortlist.select(TEXTS, LABELS, encode=encode)
+def test_permuting_labels_permutes_shortlists_and_larger_k_keeps_more(retriever, fits, order, k):
+    def select(labels, gold, size):
+        shortlist = Shortlist(size, retriever)
+        if fits:
+            shortlist = shortlist.fitted(SLICE, labels, gold, encode=encode)
+        return shortlist.select(TEXTS, labels, encode=encode)
+
+    kept = select(LABELS, SLICE_GOLD, k)
     assert (kept.sum(axis=1) == k).all()
-    rates = None if shortlist.rates is None else tuple(shortlist.rates[i] for i in order)
     permuted = LabelSet(tuple(LABELS.labels[i] for i in order))
-    other = Shortlist(k, retriever, rates=rates).select(TEXTS, permuted, encode=encode)
-    np.testing.assert_array_equal(other, kept[:, order])
+    np.testing.assert_array_equal(select(permuted, SLICE_GOLD[:, order], k), kept[:, order])
     if k < 6:
-        more = Shortlist(k + 1, retriever, rates=shortlist.rates).select(TEXTS, LABELS, encode=encode)
-        assert (more >= kept).all()
+        assert (select(LABELS, SLICE_GOLD, k + 1) >= kept).all()
 
 
 @pytest.mark.parametrize("retriever", RETRIEVERS)
@@ -84,7 +92,7 @@ def test_the_end_of_a_long_document_is_read_by_windows_only():
         ("16", Shortlist(16)),
         ("cosine", Shortlist(retriever="cosine")),
         ("cosine:8", Shortlist(8, "cosine")),
-        ({"k": 4, "retriever": "bm25", "rates": [0.5]}, Shortlist(4, "bm25", rates=(0.5,))),
+        ({"k": 4, "retriever": "bm25", "memory": None}, Shortlist(4, "bm25")),
         (Shortlist(3), Shortlist(3)),
     ],
 )
@@ -110,20 +118,47 @@ def test_mistakes_are_named(source, message):
         Shortlist.of(source)
 
 
-def test_rates_of_other_labels_and_empty_shortlists_are_errors():
-    with pytest.raises(SetScoreError, match="knows the rates of 2 labels, there are 6"):
-        Shortlist(2, rates=(0.1, 0.2)).select(TEXTS, LABELS, encode=encode)
+def test_a_memory_of_other_labels_and_empty_shortlists_are_errors():
+    fitted = Shortlist(1).fitted(SLICE, LabelSet.of(["oil", "law"]), encode=encode)
+    with pytest.raises(SetScoreError, match="remembers 2 labels, there are 6"):
+        fitted.select(TEXTS, LABELS, encode=encode)
     with pytest.raises(SetScoreError, match=r"shortlists of 1 of 2 documents are empty, the first is document 1: it"):
         Shortlist(2, "bm25").select([TEXTS[0], "xyzzy"], LABELS)
 
 
-def test_frequent_labels_are_kept_when_rates_are_known():
-    gold = np.zeros((10, 6), dtype=bool)
-    gold[:, 5] = True
-    fitted = Shortlist(3).fitted(gold)
-    assert fitted.rates == (0, 0, 0, 0, 0, 1)
-    assert fitted.select(TEXTS, LABELS, encode=encode)[:, 5].all()
-    assert Shortlist(3, "cosine").fitted(gold) == Shortlist(3, "cosine")
+def test_labels_of_documents_that_are_alike_are_kept():
+    gold = np.zeros((3, 6), dtype=bool)
+    gold[1, 1] = True  # a court and a judge, but it was about sports
+    for labelled, kept in ((gold, True), (None, False)):
+        fitted = Shortlist(2).fitted(SLICE, LABELS, labelled, encode=encode)
+        assert fitted.select(["The judge is in court."], LABELS, encode=encode)[0, 1] == kept
+    assert Shortlist(3, "cosine").fitted(SLICE, LABELS, gold) == Shortlist(3, "cosine")
+    assert Shortlist(6).fitted(SLICE, LABELS, gold) == Shortlist(6)  # nothing to choose
+
+
+def test_a_document_is_no_neighbour_of_itself():
+    gold = np.zeros((3, 6), dtype=bool)
+    gold[0, 1] = True
+    memory = Shortlist(2).fitted(SLICE, LABELS, gold, encode=encode).memory
+    assert memory.neighbours(memory.vectors[0]).sum() == 0
+    assert memory.neighbours(memory.vectors[1])[1] > 0
+
+
+def test_a_label_that_is_near_to_everything_is_held_against_itself():
+    cosines = np.array([[0.8, 0.7], [0.8, 0.1], [0.8, 0.1]])
+    memory = Memory.of(cosines, np.eye(3, dtype=np.float32), None)
+    assert np.argmax(memory.nearness(cosines[0])) == 1
+    assert memory.neighbours(np.eye(3, dtype=np.float32)[0]).tolist() == [0, 0]
+
+
+def test_what_is_remembered_survives_json():
+    memory = Shortlist(2).fitted(SLICE, LABELS, SLICE_GOLD, encode=encode).memory
+    plain = json.loads(json.dumps(memory.plain()))
+    again = Memory.restore(plain)
+    np.testing.assert_array_equal(again.hubs, memory.hubs)
+    np.testing.assert_allclose(again.vectors, memory.vectors, atol=1e-3)
+    with pytest.raises(SetScoreError, match="what the shortlist remembers is damaged"):
+        Memory.restore(plain | {"rows": plain["hubs"]})
 
 
 def test_labels_are_encoded_once_for_a_folder(tmp_path):
@@ -248,7 +283,7 @@ def test_a_fitted_classifier_keeps_its_shortlist_when_saved(fake_encoder, tmp_pa
     model = SetScoreClassifier(LABELS, shortlist="fused:3").fit(TEXTS, [["oil"], ["law", "music"], ["sports"]])
     model.save(tmp_path / "model.json")
     loaded = SetScoreClassifier.load(tmp_path / "model.json")
-    assert Shortlist.of(loaded.shortlist).rates == model.shortlist_.rates
+    np.testing.assert_array_equal(Shortlist.of(loaded.shortlist).memory.rows, model.shortlist_.memory.rows)
     np.testing.assert_array_equal(loaded.predict_proba(TEXTS), model.predict_proba(TEXTS))
     assert model.set_params(shortlist=None).fit(TEXTS, [["oil"], ["law"], []]).score_documents(TEXTS).scored.all()
 

@@ -19,6 +19,7 @@ from setscore.calibration.bias import BiasCalibration
 from setscore.calibration.conformal import ConformalCalibration
 from setscore.calibration.isotonic import IsotonicCalibration
 from setscore.calibration.learning import learn_from
+from setscore.calibration.levelled import LevelledCalibration
 from setscore.calibration.paper import PaperCalibration
 from setscore.calibration.platt import PlattCalibration
 from setscore.calibration.shrunk import ShrunkCalibration
@@ -34,6 +35,7 @@ __all__ = [
     "Calibration",
     "ConformalCalibration",
     "IsotonicCalibration",
+    "LevelledCalibration",
     "PaperCalibration",
     "PlattCalibration",
     "ShrunkCalibration",
@@ -56,6 +58,7 @@ CALIBRATIONS: dict[str, type[Calibration]] = {
         TemperatureCalibration,
         ShrunkCalibration,
         PlattCalibration,
+        LevelledCalibration,
         IsotonicCalibration,
         ConformalCalibration,
         BiasCalibration,
@@ -93,7 +96,7 @@ def learn(  # noqa: PLR0917
     if not isinstance(scorer, Learner):
         return {}
     seeds = scorer.seed.score(backbone, [document.text for document in documents], labels).log_odds
-    return learn_from(scorer, seeds, gold, make(kind))
+    return learn_from(scorer, seeds, gold, make(kind).label_by_label())
 
 
 def few_documents(n: int) -> str | None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from setscore.calibration.base import Calibration
 from setscore.calibration.folds import SEED, assign
+from setscore.calibration.levelled import LevelledCalibration
 from setscore.calibration.platt import PlattCalibration
 from setscore.calibration.shrunk import ShrunkCalibration
 from setscore.calibration.temperature import TemperatureCalibration
@@ -14,6 +15,7 @@ from setscore.records import BoolArray, FloatArray
 
 # The first is taken unless another is better beyond doubt: 200 documents cannot tell close candidates apart.
 CANDIDATES: dict[str, type[Calibration]] = {
+    "levelled": LevelledCalibration,
     "platt": PlattCalibration,
     "shrunk": ShrunkCalibration,
     "temperature": TemperatureCalibration,
@@ -25,9 +27,13 @@ class AutoCalibration(Calibration):
     """Fitted: `chosen_`, the calibration in use; `scores_`, the cross-validated objective of every candidate."""
 
     name: ClassVar[str] = "auto"
+    candidates: ClassVar[dict[str, type[Calibration]]] = CANDIDATES
+
+    def label_by_label(self) -> Calibration:
+        return LabelByLabel(**self.get_params(deep=False))
 
     def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
-        made = {name: kind(**self.get_params(deep=False)) for name, kind in CANDIDATES.items()}
+        made = {name: kind(**self.get_params(deep=False)) for name, kind in self.candidates.items()}
         if len(log_odds) == 1:
             self.chosen_, self.scores_ = made["temperature"].fit(log_odds, gold), {}
             return f"temperature: {self.chosen_.choice_}. One document cannot be cross-validated"
@@ -65,6 +71,9 @@ class AutoCalibration(Calibration):
     def _logits(self, log_odds: FloatArray) -> FloatArray:
         return self.chosen_._logits(log_odds)
 
+    def _probabilities(self, log_odds: FloatArray) -> FloatArray:
+        return self.chosen_._probabilities(log_odds)
+
     def state(self) -> dict[str, Any]:
         state = super().state()
         return state | {"chosen": state["fitted"].pop("chosen_").state()}
@@ -73,6 +82,14 @@ class AutoCalibration(Calibration):
     def restore(cls, state: dict[str, Any], n_labels: int) -> Self:
         chosen = CANDIDATES[state["chosen"]["name"]].restore(state["chosen"], n_labels)
         return super().restore(state | {"fitted": state["fitted"] | {"chosen_": chosen}}, n_labels)
+
+
+class LabelByLabel(AutoCalibration):
+    """Of the candidates, those whose decision on a label looks at that label's log-odds alone."""
+
+    candidates: ClassVar[dict[str, type[Calibration]]] = {
+        name: kind for name, kind in CANDIDATES.items() if kind is not LevelledCalibration
+    }
 
 
 def _cross_validated(candidate: Calibration, log_odds: FloatArray, gold: BoolArray) -> BoolArray:

@@ -83,6 +83,10 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         other.choice_ = f"{self.choice_}; threshold {threshold:g} by hand"
         return other
 
+    def label_by_label(self) -> "Calibration":
+        """The nearest calibration whose decision on a label looks at that label's log-odds alone."""
+        return self
+
     def fitted_on(self, X: npt.ArrayLike, y: npt.ArrayLike) -> bool:
         """Whether this very slice was fitted on, so that measuring on it would flatter."""
         check_is_fitted(self)

@@ -27,8 +27,9 @@ def shortlist(
 ) -> None:
     """Measure which share of the gold labels a shortlist keeps, and the ceilings on F1 that follow.
 
-    The paper's retriever (cosine with the beginning of a document) stands beside the fused one, and the fused one with
-    the labels' rates in 200 labelled documents. All are measured on the documents left after those are drawn.
+    The paper's retriever (cosine with the beginning of a document) stands beside the fused one, and the fused one that
+    remembers 200 documents: their texts alone, or their gold labels too, as after `fit`. All are measured on the
+    documents left after those are drawn.
 
     Examples:
 
@@ -82,7 +83,7 @@ def _show(made: ShortlistReport) -> None:
     results.print(table)
     results.print(
         f"\n{made.dataset}: {made.documents} documents, {made.labels} labels. kept: share of all gold labels, and the"
-        f" mean over documents. Rates are those of {made.slice} other documents.",
+        f" mean over documents. Texts and gold are those of {made.slice} other documents.",
         style="dim",
     )
     for row in made.rows:

@@ -127,11 +127,14 @@ class Run:
         scored = as_scored(dataset, log_odds, self._config(dataset, about))
         if self.folder is not None:
             scored.save(self.folder / part)
-            write_json(self.folder / "speed.json", SPEED, {"documents_per_second": self.documents / self.seconds})
+            write_json(self.folder / "speed.json", SPEED, {"documents_per_second": self.rate()})
         return scored
 
     def rate(self) -> float | None:
-        """Documents a second; where all was saved, what was measured then."""
+        """Documents a second; where all was saved, what was measured then. What only reads vectors costs encoding."""
+        encode = self.options.get("encode")
+        if isinstance(encode, Remembering) and encode.texts:
+            return encode.texts / encode.seconds
         if self.documents:
             return self.documents / self.seconds
         found = read_json(self.folder / "speed.json", SPEED) if self.folder is not None else {}

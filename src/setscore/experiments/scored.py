@@ -171,7 +171,9 @@ def describe(classifier: SetScoreClassifier, dataset: Dataset) -> dict[str, Any]
     if blend := blend_of(getattr(classifier, "blend_", classifier.blend)):
         config |= {"blend": blend.sentence(), "scales": [list(scale) for scale in blend.scales]}
     if shortlist := shortlist_of(getattr(classifier, "shortlist_", classifier.shortlist)):
-        config |= {"shortlist": {key: value for key, value in vars(shortlist).items() if key not in ("cache", "rates")}}
+        config |= {
+            "shortlist": {key: value for key, value in vars(shortlist).items() if key not in ("cache", "memory")}
+        }
     return config
 
 

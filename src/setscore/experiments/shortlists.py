@@ -13,6 +13,14 @@ from setscore.errors import SetScoreError
 from setscore.experiments.evaluation import VALIDATION_SIZE
 from setscore.shortlist import ENCODER, Encode, Retention, Shortlist, load_encoder, retention, worst_labels
 
+# A retriever, and what it is given of the slice: nothing, texts, or texts and gold labels.
+RETRIEVED = {
+    "cosine": ("cosine", None),
+    "fused": ("fused", None),
+    "fused, texts": ("fused", "texts"),
+    "fused, gold": ("fused", "gold"),
+}
+
 
 @dataclass(frozen=True)
 class ShortlistRow:
@@ -39,18 +47,19 @@ class ShortlistReport:
 def compare_shortlists(
     dataset: Dataset, ks: Sequence[int] = (16, 32, 64), *, seed: int = 13, encode: Encode | None = None
 ) -> ShortlistReport:
-    """The labels' rates come from 200 documents drawn with `seed`; everything is measured on the rest."""
+    """What is remembered comes from 200 documents drawn with `seed`; everything is measured on the rest."""
     if len(dataset) < 2:
         raise SetScoreError(f"{dataset.name} has {len(dataset)} documents; at least 2 are needed.")
     labelled, measured = dataset.draw(min(VALIDATION_SIZE, len(dataset) // 2), seed)
     remembering = Remembering(encode or load_encoder(ENCODER))
     rows, seconds = [], {}
-    for name, base in _retrievers().items():
+    for name, (base, learns) in RETRIEVED.items():
         begun = time.perf_counter()
         for k in ks:
             shortlist = Shortlist(k=k, retriever=base)
-            if name == "fused, rates":
-                shortlist = shortlist.fitted(labelled.gold)
+            if learns is not None:
+                gold = labelled.gold if learns == "gold" else None
+                shortlist = shortlist.fitted(labelled.texts, dataset.labels, gold, encode=remembering)
             kept = shortlist.select(measured.texts, dataset.labels, encode=remembering)
             found = retention(measured.gold, kept)
             rows.append(ShortlistRow(name, k, found, worst_labels(found, dataset.labels.names)))
@@ -85,19 +94,18 @@ def as_json(made: ShortlistReport, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _retrievers() -> dict[str, str]:
-    return {"cosine": "cosine", "fused": "fused", "fused, rates": "fused"}
-
-
 class Remembering:
-    """An encoder that encodes no text twice: every k and retriever reads the same documents."""
+    """An encoder that encodes no text twice: every k and retriever reads the same documents. It counts and times."""
 
     def __init__(self, encode: Encode) -> None:
         self._encode = encode
         self._known: dict[str, npt.NDArray[Any]] = {}
+        self.texts, self.seconds = 0, 0.0
 
     def __call__(self, texts: Sequence[str]) -> npt.NDArray[Any]:
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if new:
+            begun = time.perf_counter()
             self._known |= dict(zip(new, self._encode(new), strict=True))
+            self.texts, self.seconds = self.texts + len(new), self.seconds + time.perf_counter() - begun
         return np.stack([self._known[text] for text in texts])

@@ -1,6 +1,6 @@
 """Shortlists: which labels of a large inventory are asked for a document."""
 
-from setscore.shortlist.choosing import ask_shortlisted, shortlist_of
+from setscore.shortlist.choosing import ask_shortlisted, remember, shortlist_of
 from setscore.shortlist.encoder import ENCODER, Encode, encoder_folder, load_encoder, load_sentence_transformer, unit
 from setscore.shortlist.hierarchy import Descent
 from setscore.shortlist.retention import Retention, f1_ceiling, retention, worst_labels
@@ -19,6 +19,7 @@ __all__ = [
     "f1_ceiling",
     "load_encoder",
     "load_sentence_transformer",
+    "remember",
     "retention",
     "shortlist_of",
     "unit",

@@ -4,23 +4,32 @@ from collections.abc import Sequence
 from typing import Any
 
 from setscore.errors import SetScoreError
-from setscore.records import BoolArray, LabelSet, Scores
+from setscore.records import BoolArray, Document, LabelSet, Scores
 from setscore.shortlist.hierarchy import Ask, Descent
 from setscore.shortlist.shortlist import Shortlist
 
 PARENTS = "parents"
 
 
-def shortlist_of(source: Any, gold: BoolArray | None = None) -> Shortlist | Descent | None:
-    """None, a Shortlist (with the labels' rates in `gold` where that is given), or for "parents" a Descent."""
+def shortlist_of(source: Any) -> Shortlist | Descent | None:
+    """None, a Shortlist, or for "parents" a Descent."""
     if source is None or isinstance(source, Descent):
         return source
     if isinstance(source, dict) and "floor" in source:
         return Descent(**source)
     if isinstance(source, str) and source.partition(":")[0] == PARENTS:
         return _descent(source)
-    shortlist = Shortlist.of(source)
-    return shortlist if gold is None else shortlist.fitted(gold)
+    return Shortlist.of(source)
+
+
+def remember(
+    source: Any, documents: Sequence[Document], labels: LabelSet, gold: BoolArray | None
+) -> Shortlist | Descent | None:
+    """The same, with what a Shortlist remembers of labelled documents."""
+    shortlist = shortlist_of(source)
+    if not isinstance(shortlist, Shortlist):
+        return shortlist
+    return shortlist.fitted([document.text for document in documents], labels, gold)
 
 
 def ask_shortlisted(

@@ -1,7 +1,7 @@
 """Which labels are asked for a document, when asking all of them would cost too much (Section 3.4 of the paper)."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from setscore.shortlist.encoder import ENCODER, Encode, Vectors, load_encoder, u
 from setscore.shortlist.fusion import best, fuse
 from setscore.shortlist.index import VectorIndex, label_vectors
 from setscore.shortlist.lexical import LexicalIndex
+from setscore.shortlist.memory import Memory
 from setscore.shortlist.windows import split_words
 
 RETRIEVERS = ("fused", "cosine", "bm25")
@@ -22,7 +23,7 @@ DEPTH = 4  # labels ranked by each part for one that is kept
 LEAST_DEPTH = 256
 BLOCK = 32  # documents encoded at a time
 # In the fusion, beside 1 for the cosine; chosen by cross-validation on 200 EURLEX documents.
-LEXICAL_WEIGHT, RATES_WEIGHT = 0.25, 2.0
+LEXICAL_WEIGHT, NEIGHBOURS_WEIGHT = 0.25, 2.0
 
 
 class ShortlistWarning(UserWarning):
@@ -36,12 +37,12 @@ class Shortlist:
     k          labels per document
     retriever  "cosine": the paper's, the nearest label texts to the beginning of the document;
                "fused": whole documents by windows (the nearest window counts), BM25 over names and descriptions,
-               and the labels' rates where they are known, fused by reciprocal rank;
+               and what is remembered of a slice, fused by reciprocal rank;
                "bm25": words alone, without any encoder
     encoder    a sentence encoder: a name or a folder
     windows    how many windows of a document are read at most, spread evenly over it; None reads them all
     cache      a folder that keeps the labels' vectors
-    rates      how often each label applied in a labelled slice [n_labels]; `fitted` gives them
+    memory     what is remembered of a slice of documents; `fitted` gives it, only "fused" uses it
     """
 
     k: int = 32
@@ -49,7 +50,7 @@ class Shortlist:
     encoder: str = ENCODER
     windows: int | None = 16
     cache: str | None = None
-    rates: tuple[float, ...] | None = None
+    memory: Memory | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 1:
@@ -65,8 +66,8 @@ class Shortlist:
         if isinstance(source, Shortlist):
             return source
         if isinstance(source, dict):
-            rates = source.get("rates")
-            return cls(**source | {"rates": None if rates is None else tuple(rates)})
+            memory = source.get("memory")
+            return cls(**source | {"memory": Memory.restore(memory) if isinstance(memory, dict) else memory})
         if not isinstance(source, str):
             return cls(source)
         name, _, number = source.rpartition(":") if ":" in source or source.isdecimal() else (source, "", "")
@@ -76,9 +77,17 @@ class Shortlist:
             )
         return cls(int(number) if number else cls.k, name or cls.retriever)
 
-    def fitted(self, gold: BoolArray) -> "Shortlist":
-        """The same with the labels' rates in a labelled slice [n_documents, n_labels]; only "fused" uses them."""
-        return replace(self, rates=tuple(gold.mean(axis=0).tolist())) if self.retriever == "fused" else self
+    def fitted(
+        self, texts: Sequence[str], labels: LabelSet, gold: BoolArray | None = None, *, encode: Encode | None = None
+    ) -> "Shortlist":
+        """The same with what it remembers of a slice, whose gold labels [n_documents, n_labels] may be unknown."""
+        if self.retriever != "fused" or self.k >= len(labels):
+            return self
+        encode_ = encode or load_encoder(self.encoder)
+        index = _vector_index(labels.texts, self.encoder, self.cache, encode_)
+        found = list(_cosines(index, self._passages(texts), encode_, len(labels)))
+        cosines, vectors = (np.stack(part) for part in zip(*found, strict=True))
+        return replace(self, memory=Memory.of(cosines, vectors, gold))
 
     def select(
         self, texts: Sequence[str], labels: LabelSet, *, within: BoolArray | None = None, encode: Encode | None = None
@@ -105,8 +114,8 @@ class Shortlist:
 
     def _ranked(self, texts: Sequence[str], labels: LabelSet, encode: Encode | None) -> "list[_Evidence]":
         """For each document the scores that rank its labels, and what parts equals."""
-        if self.rates is not None and len(self.rates) != len(labels):
-            raise SetScoreError(f"the shortlist knows the rates of {len(self.rates)} labels, there are {len(labels)}.")
+        if self.memory is not None and len(self.memory.hubs) != len(labels):
+            raise SetScoreError(f"the shortlist remembers {len(self.memory.hubs)} labels, there are {len(labels)}.")
         depth = min(len(labels), max(DEPTH * self.k, LEAST_DEPTH))
         if self.retriever == "bm25":
             lexical = _lexical_index(labels.names, labels.texts)
@@ -114,15 +123,20 @@ class Shortlist:
         encode_ = encode or load_encoder(self.encoder)
         index = _vector_index(labels.texts, self.encoder, self.cache, encode_)
         if self.retriever == "cosine":
-            return [(scores, None) for scores in _cosines(index, [[text] for text in texts], encode_, depth)]
-        passages = [split_words(text, most=self.windows) for text in texts]
+            return [(scores, None) for scores, _ in _cosines(index, [[text] for text in texts], encode_, depth)]
         lexical = _lexical_index(labels.names, labels.texts)
-        rates = [] if self.rates is None else [_positive(np.array(self.rates))]
-        weights = [1.0, LEXICAL_WEIGHT] + [RATES_WEIGHT] * len(rates)
         found: list[_Evidence] = []
-        for text, dense in zip(texts, _cosines(index, passages, encode_, depth), strict=True):
-            found.append((fuse([dense, _positive(lexical.scores(text)), *rates], weights, depth), dense))
+        for text, (dense, vector) in zip(texts, _cosines(index, self._passages(texts), encode_, depth), strict=True):
+            rankings, weights = [dense, _positive(lexical.scores(text))], [1.0, LEXICAL_WEIGHT]
+            if self.memory is not None:
+                rankings[0] = self.memory.nearness(dense)
+                rankings.append(_positive(self.memory.neighbours(vector)))
+                weights.append(NEIGHBOURS_WEIGHT)
+            found.append((fuse(rankings, weights, depth), rankings[0]))
         return found
+
+    def _passages(self, texts: Sequence[str]) -> list[list[str]]:
+        return [split_words(text, most=self.windows) for text in texts]
 
 
 _Evidence = tuple[FloatArray, FloatArray | None]
@@ -140,20 +154,22 @@ def _lexical_index(names: tuple[str, ...], texts: tuple[str, ...]) -> LexicalInd
     )
 
 
-def _cosines(index: VectorIndex, passages: Sequence[Sequence[str]], encode: Encode, depth: int) -> list[FloatArray]:
-    """For each document the largest cosine of its passages with every label [m]; -inf beyond `depth`.
+def _cosines(
+    index: VectorIndex, passages: Sequence[Sequence[str]], encode: Encode, depth: int
+) -> Iterator[tuple[FloatArray, Vectors]]:
+    """For each document the largest cosine of its passages with every label [m], -inf beyond `depth`, and its vector.
 
     The labels nearest to the document are among those nearest to one of its passages, so none is missed.
     """
-    found = []
     for start in range(0, len(passages), BLOCK):
         block = passages[start : start + BLOCK]
-        cosines, labels = index.nearest(unit(encode([passage for document in block for passage in document])), depth)
+        vectors = unit(encode([passage for document in block for passage in document]))
+        cosines, labels = index.nearest(vectors, depth)
         end = 0
         for document in block:
             begin, end = end, end + len(document)
-            found.append(_largest(cosines[begin:end], labels[begin:end], len(index.vectors)))
-    return found
+            nearest = _largest(cosines[begin:end], labels[begin:end], len(index.vectors))
+            yield nearest, unit(vectors[begin:end].mean(axis=0, keepdims=True))[0]
 
 
 def _largest(cosines: Vectors, labels: IntArray, count: int) -> FloatArray:
