@@ -25,8 +25,9 @@ def test_the_smoke_run_prints_every_table(tmp_path):
     assert "would waste" in done.stdout
     numbers = json.loads((tmp_path / "numbers.json").read_text())["results"]
     assert numbers["fp8"]["speedup"] > 0
-    checks = [value["difference"] for name, value in numbers.items() if name.startswith("check ")]
-    assert checks == [0] * 6  # there is one kernel only on the CPU
+    checks = [value for name, value in numbers.items() if name.startswith("check ")]
+    assert len(checks) == 6
+    assert all(check["kernels"] == check["plain"] < 0.5 for check in checks)  # there is one kernel only on the CPU
 
 
 def test_all_ways_give_the_same_scores(monkeypatch):

@@ -40,6 +40,8 @@ def sklearn_decisions(gold, predicted):
         "micro_f1": f(sk.f1_score, "micro"),
         "macro_f1": f(sk.f1_score, "macro"),
         "sample_f1": f(sk.f1_score, "samples"),
+        "sample_precision": f(sk.precision_score, "samples"),
+        "sample_recall": f(sk.recall_score, "samples"),
         "micro_precision": f(sk.precision_score, "micro"),
         "micro_recall": f(sk.recall_score, "micro"),
         "macro_precision": f(sk.precision_score, "macro"),

@@ -14,6 +14,9 @@ import yaml
 from sources.natural import load_tasks
 
 HERE = Path(__file__).parent
+SPREAD = 0.5  # log-odds; below, a slot changes a probability of a half by less than an eighth
+BIAS = "That is a slot bias: in an all-masked list a place says yes or no whichever label stands there."
+NO_BIAS = "The all-masked layout shows no slot collapse as the paper saw it."
 TEXT = (HERE / "card.md").read_text()
 
 
@@ -63,6 +66,7 @@ def card(
         "passages": sanity["passages"],
         "slots": ", ".join(f"{value:+.2f}" for value in slots),
         "spread": f"{max(slots) - min(slots):.2f}",
+        "bias": BIAS if max(slots) - min(slots) > SPREAD else NO_BIAS,
         "flips": f"{100 * parity['flips']:.2f}",
         "rms": f"{parity['rms_error']:.3f}",
         "results": table(results) if results else "See docs/results.md.",

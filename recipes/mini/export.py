@@ -88,14 +88,16 @@ def observe(folder: Path, weights: Mapping[str, np.ndarray], texts: Sequence[str
     """What every linear layer reads on general documents, batch by batch, with the fp32 weights."""
     backbone = load(folder)
     session = onnxruntime.InferenceSession(export(weights, observe=True).SerializeToString())
-    names = [output.name for output in session.get_outputs() if output.name != "log_odds"]
+    names = [output.name for output in session.get_outputs() if output.name != "logits"]
     layers = sorted({name.rpartition(".")[0] for name in names})
     template = Template.of("express")
     for start in range(0, len(texts), 8):
         batch = [text[:1500] for text in texts[start : start + 8]]
         queries = [template.query(text, label) for text in batch for label in OBSERVED_LABELS]
         for packed in backbone.batches(queries):
-            found = dict(zip(names, session.run(names, backbone.inputs(packed)), strict=True))
+            found = dict(
+                zip(names, session.run(names, backbone.inputs(packed, backbone.prompter.answers)), strict=True)
+            )
             yield {
                 name: Observed(found[f"{name}.low"], found[f"{name}.high"], found[f"{name}.moments"].astype(np.float64))
                 for name in layers

@@ -10,8 +10,8 @@ A token sees segment 1 and its own segment. In exact mode the question belongs t
 
 Inputs    token_ids, positions, segments  int64 [B, N]   N = D + m L
           slots                           int64 [B, S]   columns to read
-          verbalizer                      int64 [2]      token ids of yes and no
-Output    log_odds                        float [B, S]
+          words                           int64 [W]      token ids whose logits are wanted: yes and no, or all
+Output    logits                          float [B, S, W]
 
 Where the time goes, and what is done about it:
 
@@ -116,14 +116,15 @@ class _MiniGraph(Builder):
         for layer in range(self.shape.layers - 1):
             x = self._layer(x, layer)
         x = self._last_layer(x, self.shape.layers - 1)
-        self.named(self.reshape(self._head(x), self.grid.batch, self.grid.slots), "log_odds")
+        shape = (self.grid.batch, self.grid.slots, self.op("Shape", "words"))
+        self.named(self.reshape(self._head(x), *shape), "logits")
 
         def integer(name: str, *dims: str | int) -> onnx.ValueInfoProto:
             return helper.make_tensor_value_info(name, TensorProto.INT64, dims)
 
         inputs = [integer(name, "batch", "columns") for name in ("token_ids", "positions", "segments")]
-        inputs += [integer("slots", "batch", "slots"), integer("verbalizer", 2)]
-        outputs = [helper.make_tensor_value_info("log_odds", TensorProto.FLOAT, ["batch", "slots"])]
+        inputs += [integer("slots", "batch", "slots"), integer("words", "words")]
+        outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", "slots", "words"])]
         for name in self.observed or []:
             dims = ["K1", "K2"] if name.endswith(".moments") else ["K1"]
             outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, dims))
@@ -350,11 +351,8 @@ class _MiniGraph(Builder):
         return self._feed_forward(name, x)
 
     def _head(self, x: str) -> str:
-        """log p(yes) - log p(no) = logit of yes - logit of no, from two rows of the tied table (Eq. 2)."""
+        """Logits of the wanted words [B*S, W], from their rows of the tied table."""
         h = self._product("t", x, self.weights["t.weight"], None, self.weights["t.bias"])
         h = self._norm("tn", self.op("Gelu", h))
-        rows = self._word_rows("verbalizer")
-        logits = self.op("MatMul", h, self.op("Transpose", rows, perm=[1, 0]))
-        logits = self.op("Add", logits, self.op("Gather", self._parameter("b"), "verbalizer"))  # [B*S, 2]
-        yes, no = self.ops("Split", logits, outputs=2, axis=1, num_outputs=2)
-        return self.op("Sub", yes, no)
+        logits = self.op("MatMul", h, self.op("Transpose", self._word_rows("words"), perm=[1, 0]))
+        return self.op("Add", logits, self.op("Gather", self._parameter("b"), "words"))

@@ -53,6 +53,8 @@ def main() -> None:
     torch.set_num_threads(2)  # the other cores make batches
     device = torch.device(arguments.device)
     run = Run(arguments, config, words, device)
+    for _ in range(run.step):  # the batches that were learned from before the interruption
+        next(batches)
     run.targets = torch.from_numpy(np.load(arguments.taught / "embeddings.npy")).to(device)
     run.loop(batches)
     run.finish()
@@ -76,7 +78,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--save-every", type=int, default=2000, help="steps")
+    parser.add_argument("--save-every", type=int, default=200, help="steps")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     return arguments
@@ -167,8 +169,7 @@ class Run:
                 entry = {"step": self.step, "seconds": round(self.spent, 1), "rate": rate, **means}
                 log.write(json.dumps(entry) + "\n")
                 log.flush()
-                if self.step % 1000 == 0 or self.step <= 2:
-                    print(entry, flush=True)
+                print(entry, flush=True)
             self.spent = before + time.monotonic() - began
             if self.step % self.arguments.save_every == 0:
                 self.save()

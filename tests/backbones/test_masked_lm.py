@@ -117,6 +117,9 @@ def test_weights_are_fetched_and_loaded_once(name, monkeypatch):
     assert len(asked) == 2
     assert "*.safetensors" in asked[1]
     assert not any("*.py" in pattern for wanted in asked for pattern in wanted)
+    load("hf:some/bert?allow=remote-code").log_odds(QUERIES[:1])
+    assert all("*.py" in wanted for wanted in asked[2:])
+    assert len(asked) == 4
 
 
 def test_an_unreachable_hub_says_what_to_do(monkeypatch):

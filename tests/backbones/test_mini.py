@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score, recall_score
 
 from setscore import SetScoreClassifier, read_documents, read_labels
 from setscore.backbones import load_backbone
@@ -150,10 +151,34 @@ def test_nothing_is_truncated_in_silence():
         load_backbone("setscore-mini").log_odds([query])
 
 
+def test_the_whole_vocabulary_answers_yes_or_no():
+    """Almost nothing but the two answers is likely at an answer's slot; emission reads the same logits."""
+    backbone = load_backbone("setscore-mini")
+    queries = [Template.of("express").query(text, "the weather") for text in ("It rains.", "He sings a song.")]
+    for mass, word, log_odds in zip(
+        backbone.answer_mass(queries), backbone.most_likely(queries), backbone.log_odds(queries), strict=True
+    ):
+        assert 0.9 < mass[0] <= 1
+        assert word == ("yes" if log_odds[0] > 0 else "no")
+
+
+def test_everyday_documents_before_any_fit():
+    rows = [json.loads(line) for line in (DATA / "everyday.jsonl").read_text(encoding="utf-8").splitlines()]
+    labels = read_labels(DATA / "everyday_labels.yaml")
+    gold = labels.indicator([row["labels"] for row in rows])
+    predicted = SetScoreClassifier(labels).predict([row["text"] for row in rows])
+    assert f1_score(gold, predicted, average="micro") >= 0.70
+    assert recall_score(gold, predicted, average="micro") >= 0.75
+
+
+def test_the_model_is_small():
+    assert sum(path.stat().st_size for path in default_folder().iterdir()) < 40e6
+
+
 def test_nan_is_an_error_not_a_score(monkeypatch):
     class Broken:
         def run(self, _, inputs):
-            return [np.full(inputs["slots"].shape, np.nan, dtype=np.float32)]
+            return [np.full((*inputs["slots"].shape, 2), np.nan, dtype=np.float32)]
 
     backbone = load_backbone("setscore-mini")
     monkeypatch.setattr(backbone, "_session", Broken())

@@ -280,3 +280,25 @@ def test_a_saved_classifier_takes_another_threshold(tmp_path):
     options = ["--classifier", tmp_path / "model.json", "--format", "jsonl"]
     found = [json.loads(classify(OIL, *options, "--threshold", cut)[1])["labels"] for cut in ("0.01", "1")]
     assert found == [["oil"], []]
+
+
+def test_a_row_without_a_number_for_an_answer_stops_no_other(monkeypatch):
+    """In process: a classifier that fails on one document, wherever it stands in a block."""
+    from setscore.cli.classify import Tally, _answers
+    from setscore.datasets import text_rows
+    from setscore.errors import ScoreError
+
+    plain = SetScoreClassifier.score_documents
+
+    def broken(self, documents, **options):
+        if any("sound" in document.text for document in documents):
+            raise ScoreError("setscore-mini gave NaN or infinity for 1 queries, the first is number 0.", (0,))
+        return plain(self, documents, **options)
+
+    monkeypatch.setattr(SetScoreClassifier, "score_documents", broken)
+    tally = Tally()
+    answers = list(_answers(SetScoreClassifier(["oil", "music"]), text_rows([OIL, SPORTS, "A sound.", OIL]), tally))
+    assert [answer.error is None for answer in answers] == [True, True, False, True]
+    assert answers[2].error.startswith("row 3 could not be scored: setscore-mini gave NaN")
+    assert answers[0].probabilities == answers[3].probabilities
+    assert (tally.rows, tally.failed) == (4, 1)

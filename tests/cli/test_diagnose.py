@@ -32,7 +32,7 @@ def test_diagnose_prints_every_table_and_draws(folder):
     for title in ("Slot bias of the all-masked prompt", "Labels, asked one by one", "Wording", "The same prompts"):
         assert title in out
     assert "Mean absolute difference from gold" in out
-    assert "setscore-mini reads only the two answers" in err
+    assert "p(yes) + p(no): " in out
     assert {path.name for path in (folder / "pictures").iterdir()} == {
         "own.jsonl-slots.png",
         "own.jsonl-rates.png",

@@ -52,7 +52,8 @@ def test_evaluate_writes_json_and_pictures(first, data):
     assert len(found["config"]["weights"]) == 64
     rows = {row["name"]: row for row in found["rows"] if not row["name"].startswith("cosine")}  # of other scores
     best = rows["oracle per label, micro"]["metrics"]["micro_f1"]["mean"]
-    assert all(row["metrics"]["micro_f1"]["mean"] <= best for row in rows.values())
+    bounded = ("paper", "oracle global", "oracle per label, macro")  # auto and the cosine have other scores
+    assert all(rows[name]["metrics"]["micro_f1"]["mean"] <= best for name in bounded if name in rows)
     assert {row["kind"] for row in rows.values()} == {"model", "yardstick", "oracle"}
     for name in ("reliability", "thresholds"):
         assert (data / "pictures" / f"goemotions-{name}.png").read_bytes().startswith(PNG)

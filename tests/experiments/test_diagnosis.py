@@ -42,6 +42,17 @@ def test_the_collapse_stays_at_its_slot_while_labels_move():
     assert still == pytest.approx(other)
 
 
+@pytest.mark.parametrize("m", [12, 20, 28])
+def test_few_orders_of_many_unequal_labels_invent_no_bias(m):
+    """Turns by m / 4 alone would leave groups of slots and labels that never meet."""
+    labels = LabelSet.of([f"label {number}" for number in range(m)])
+    plain = diagnosis.slot_bias(PlantedBackbone(), TEXTS, labels)
+    assert np.ptp(plain.label_effect) > 0.1
+    assert plain.spread == pytest.approx(0, abs=1e-9)
+    biased = diagnosis.slot_bias(PlantedBackbone([0, 2.0, 0, -1.0]), TEXTS, labels)
+    assert biased.spread == pytest.approx(3, abs=1e-9)
+
+
 def test_fewer_orders_than_labels_still_find_the_slot():
     found = diagnosis.slot_bias(PlantedBackbone([0, 0, 6.0]), TEXTS, LABELS, orders=3)
     assert len(found.orders) == 3

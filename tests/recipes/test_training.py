@@ -130,12 +130,14 @@ def test_training_goes_on_where_it_was_stopped(made, data, encoder, tmp_path):
     out, _ = made
     tokenizer = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
     common = ["--store", out / "prepared.npz", "--taught", out / "taught", "--base", encoder[0], "--device", "cpu"]
-    common += ["--tokenizer", tokenizer, "--out", tmp_path, "--workers", 0]
-    command = [HERE / "train.py", *common, "--save-every", 1]
-    run(*command, "--steps", 2, "--set", "rows=2")
-    said = run(*command, "--steps", 4, "--set", "rows=2")
-    assert "going on after step 2" in said
-    assert "4 steps in" in said
+    common += ["--tokenizer", tokenizer, "--workers", 0, "--steps", 5, "--set", "rows=2"]
+    for stop in (["--stop-after", 0.03], []):  # minutes; wherever that falls, nothing is lost or learned twice
+        said = run(HERE / "train.py", "--out", tmp_path / "stopped", *stop, *common)
+    assert "going on after step" in said
+    run(HERE / "train.py", "--out", tmp_path / "whole", *common)
+    stopped, whole = (load_file(tmp_path / name / "weights.safetensors") for name in ("stopped", "whole"))
+    for name, value in whole.items():
+        assert np.abs(stopped[name].astype(float) - value).max() < 1e-3, name
 
 
 def test_the_encoder_is_loaded_as_it_is(encoder):

@@ -9,6 +9,7 @@ from setscore.errors import BackboneError, MissingExtraError
 SETTINGS = ["*.json", "merges.txt", "vocab.txt", "*.model"]
 WEIGHTS = ["*.safetensors"]
 PICKLES = ["pytorch_model*.bin"]
+CODE = ["*.py"]
 
 
 def checkpoint_folder(

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
-from setscore.backbones.checkpoints import PICKLES, SETTINGS, WEIGHTS, fetch
+from setscore.backbones.checkpoints import CODE, PICKLES, SETTINGS, WEIGHTS, fetch
 from setscore.backbones.native.memory import device_of
 from setscore.backbones.native.running import in_batches
 from setscore.backbones.options import RunOptions
@@ -109,8 +109,8 @@ class _Settings:
 def _settings(name: str, revision: str | None, allow: tuple[str, ...]) -> _Settings:
     """The spec that a model's own files give it; weights are not touched."""
     place = name.removeprefix(PREFIX)
-    folder = Path(place) if Path(place).is_dir() else fetch(place, revision or "main", SETTINGS)
     remote = "remote-code" in allow
+    folder = Path(place) if Path(place).is_dir() else fetch(place, revision or "main", SETTINGS + CODE * remote)
     try:
         config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=remote)
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=remote)
@@ -170,10 +170,14 @@ def spec_of(name: str, options: RunOptions) -> BackboneSpec:
 @functools.lru_cache(maxsize=1)  # a classifier asks for its backbone at every call
 def _model(spec: BackboneSpec, folder: Path, device: torch.device, dtype: torch.dtype, allow: tuple[str, ...]) -> Any:
     if spec.repository is not None:
-        folder = fetch(spec.repository, spec.revision, SETTINGS + WEIGHTS + PICKLES * ("pickle" in allow))
+        wanted = SETTINGS + WEIGHTS + PICKLES * ("pickle" in allow) + CODE * ("remote-code" in allow)
+        folder = fetch(spec.repository, spec.revision, wanted)
     try:
         model = transformers.AutoModelForMaskedLM.from_pretrained(
-            folder, dtype=dtype, trust_remote_code="remote-code" in allow, use_safetensors="pickle" not in allow
+            folder,
+            dtype=dtype,
+            trust_remote_code="remote-code" in allow,
+            use_safetensors=None if "pickle" in allow else True,
         )
     except Exception as error:  # of many kinds
         hint = "" if "pickle" in allow else " Weights that are pickles are not read unless you say allow='pickle'."

@@ -17,7 +17,7 @@ from setscore.backbones.packing import Documents, Packed, make_batches, make_row
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError
 from setscore.prompts import Verbalizer
-from setscore.records import IntArray, Query
+from setscore.records import FloatArray, IntArray, Query
 
 SPEC = BackboneSpec(
     name="setscore-mini",
@@ -81,16 +81,42 @@ class MiniBackbone(AskingBackbone):
 
     def values(self, documents: Documents) -> Iterator[tuple[int, float]]:
         """One pass per document (shared) or per query (exact), in batches of like length."""
-        for packed in self._packed(documents):
-            (values,) = self._session.run(["log_odds"], self.inputs(packed))
-            for owner, value in zip(packed.owners.ravel().tolist(), values.ravel().tolist(), strict=True):
-                if owner >= 0:
-                    yield owner, value
+        for owners, logits in self._logits(documents, self.prompter.answers):
+            yield from zip(owners, (logits[:, 0] - logits[:, 1]).tolist(), strict=True)
 
-    def inputs(self, packed: Packed) -> dict[str, IntArray]:
-        """What the graph is fed for one batch."""
+    def answer_mass(self, queries: Sequence[Query]) -> list[FloatArray]:
+        """p(yes) + p(no) over the whole vocabulary at each open slot."""
+        found: list[list[float]] = [[] for _ in queries]
+        for owners, logits in self._logits(self.prompter.documents(queries), self._vocabulary):
+            shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+            mass = shares[:, self.prompter.answers].sum(axis=1) / shares.sum(axis=1)
+            for owner, value in zip(owners, mass.tolist(), strict=True):
+                found[owner].append(value)
+        return [np.array(values) for values in found]
+
+    def most_likely(self, queries: Sequence[Query]) -> list[str]:
+        """The most likely tokens of each query's open slots, as one text."""
+        found: list[list[int]] = [[] for _ in queries]
+        for owners, logits in self._logits(self.prompter.documents(queries), self._vocabulary):
+            for owner, token in zip(owners, logits.argmax(axis=1).tolist(), strict=True):
+                found[owner].append(token)
+        return [self.prompter.tokenizer.text(tokens) for tokens in found]
+
+    @property
+    def _vocabulary(self) -> Sequence[int]:
+        return range(self.prompter.tokenizer.size)
+
+    def _logits(self, documents: Documents, words: Sequence[int]) -> Iterator[tuple[list[int], FloatArray]]:
+        """Batch by batch: of each slot the query's number, and the logits of `words` [slots, words]."""
+        for packed in self._packed(documents):
+            (logits,) = self._session.run(["logits"], self.inputs(packed, words))
+            owners = packed.owners.ravel()
+            yield owners[owners >= 0].tolist(), logits.reshape(-1, len(words))[owners >= 0]
+
+    def inputs(self, packed: Packed, words: Sequence[int]) -> dict[str, IntArray]:
+        """What the graph is fed for one batch, to read the logits of `words`."""
         arrays = {name: getattr(packed, name) for name in ("token_ids", "positions", "segments", "slots")}
-        return arrays | {"verbalizer": np.array(self.prompter.answers, dtype=np.int64)}
+        return arrays | {"words": np.array(words, dtype=np.int64)}
 
     def batches(self, queries: Sequence[Query]) -> Iterator[Packed]:
         """The queries as they are run."""

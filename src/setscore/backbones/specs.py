@@ -127,9 +127,9 @@ SPECS = {
               summary="the paper's main backbone"),
         _spec("llada-8b-instruct", "llada", "GSAI-ML/LLaDA-8B-Instruct", "08b83a6feb34df1a6011b80c3c00c7563e963b07",
               summary="the same, instruction-tuned"),
-        _spec("llada-1.5", "llada", "GSAI-ML/LLaDA-1.5", "43716255dd5ce01192bcfc073a2557e969a2f271",
+        _spec("llada-1.5", "llada", "GSAI-ML/LLaDA-1.5", "84346fd91ba60252d260022201ad6fc5a3468fb2",
               summary="the same, after preference optimisation"),
-        _spec("illada", "illada", "GSAI-ML/iLLaDA-8B-Base"),
+        _spec("illada", "illada", "GSAI-ML/iLLaDA-8B-Base", "a1b5b5f8a31a3854a46205ee584178c04b45ec9a"),
         _spec("illada-instruct", "illada", "GSAI-ML/iLLaDA-8B-Instruct"),
         _spec("dream-7b-base", "dream", "Dream-org/Dream-v0-Base-7B", "6572adb5535263e4d1a337b56942ba48b6dee2a9",
               chat=None),
@@ -139,11 +139,11 @@ SPECS = {
               summary="experts (1.4 B active), blocks of 32"),
         _spec("llada2.1-mini", "llada2", "inclusionAI/LLaDA2.1-mini", "bbb5715c881500b34234071e68dbf38c3d657c4e",
               summary="experts (1.4 B active), blocks of 32", context=4096),
-        _spec("llada2-flash", "llada2", "inclusionAI/LLaDA2.0-flash", parameters=102_900_000_000,
-              summary="experts (6.1 B active), blocks of 32, several GPUs"),
+        _spec("llada2-flash", "llada2", "inclusionAI/LLaDA2.0-flash", "744c3f8c6c8317d2377d6d16d8a3d4be2caef563",
+              parameters=102_900_000_000, summary="experts (6.1 B active), blocks of 32, several GPUs"),
         _spec("llada-moe", "llada-moe", "inclusionAI/LLaDA-MoE-7B-A1B-Instruct",
               "783d3467f108d28ac0a78d3e41af16ab05cabd8d", summary="experts (1.4 B active), bidirectional"),
-        _spec("sdar-8b", "sdar", "JetLM/SDAR-8B-Chat"),
+        _spec("sdar-8b", "sdar", "JetLM/SDAR-8B-Chat", "ac4528d2c076b04e02a03e6f430efa4385331ce8"),
     )
 }  # fmt: skip
 

@@ -34,6 +34,12 @@ class TextTokenizer:
     def spans(self, text: str) -> list[tuple[int, int]]:
         return list(self._tokenizer.encode(text, add_special_tokens=False).offsets)
 
+    @property
+    def size(self) -> int:
+        """How many tokens there are."""
+        size: int = self._tokenizer.get_vocab_size()
+        return size
+
     def token(self, number: int) -> str | None:
         """A token as the vocabulary spells it; None for a number it does not have."""
         spelt: str | None = self._tokenizer.id_to_token(number)

@@ -4,6 +4,7 @@ import io
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -16,10 +17,11 @@ from setscore.cli import options
 from setscore.cli.console import errors, progress, remark
 from setscore.cli.output import Answer, check_format, write
 from setscore.datasets import DOCUMENT_FILES, Columns, Row, parse_labels, read_documents, read_stream, text_rows
-from setscore.errors import SetScoreError, TruncationWarning, unknown_name
+from setscore.errors import ScoreError, SetScoreError, TruncationWarning, unknown_name
 from setscore.records import Document
 
 BLOCK_QUESTIONS = 4096  # asked at a time; answers are written and progress is shown after each block
+Outcome = tuple[tuple[str, ...], dict[str, float], bool]  # labels, probabilities, whether the text was cut
 SAVED = ("labels", "scorer", "template", "backbone", "attention", "verbalizer", "long_documents", "shortlist", "blend")
 
 Labels = Annotated[
@@ -159,14 +161,28 @@ def _answers(model: SetScoreClassifier, rows: Iterable[Row], tally: Tally) -> It
     while block := list(islice(iterator, size)):
         block = [_check_candidates(row, names) for row in block]
         good = [row.document for row in block if row.document is not None]
-        scored = iter(_classified(model, good, tally))
+        scored = iter(_outcomes(model, good, tally))
         for row in block:
+            outcome = None if row.document is None else next(scored)
+            if isinstance(outcome, ScoreError):
+                row = replace(row, document=None, problem=f"could not be scored: {outcome}")  # noqa: PLW2901
             tally.note(row)
-            if row.document is None:
+            if row.document is None or outcome is None or isinstance(outcome, ScoreError):
                 yield Answer(row.id, error=f"row {row.number} {row.problem}")
             else:
-                labels, probabilities, truncated = next(scored)
+                labels, probabilities, truncated = outcome
                 yield Answer(row.id, row.document.text, labels, probabilities, truncated=truncated)
+
+
+def _outcomes(model: SetScoreClassifier, documents: list[Document], tally: Tally) -> list[Outcome | ScoreError]:
+    """What is found for each document. One that has no number for an answer is parted from the others by halves."""
+    try:
+        return list(_classified(model, documents, tally))
+    except ScoreError as error:
+        if len(documents) == 1:
+            return [error]
+        half = len(documents) // 2
+        return _outcomes(model, documents[:half], tally) + _outcomes(model, documents[half:], tally)
 
 
 def _check_candidates(row: Row, names: set[str]) -> Row:
@@ -174,9 +190,7 @@ def _check_candidates(row: Row, names: set[str]) -> Row:
     return Row(row.number, row.id, None, f"asks an {unknown_name('label', unknown[0], names)}") if unknown else row
 
 
-def _classified(
-    model: SetScoreClassifier, documents: list[Document], tally: Tally
-) -> Iterator[tuple[tuple[str, ...], dict[str, float], bool]]:
+def _classified(model: SetScoreClassifier, documents: list[Document], tally: Tally) -> Iterator[Outcome]:
     if not documents:
         return
     names = tuple(model.classes_)

@@ -140,11 +140,13 @@ def _compare(
 
 def _show_methods(name: str, methods: Sequence[Method]) -> None:
     table = Table(title=escape(name), title_justify="left", box=None, pad_edge=False)
-    for column in ("scorer", "micro-F1", "macro-F1", "at 0: micro", "macro", "forwards", "documents/s"):
-        table.add_column(column, justify="left" if column == "scorer" else "right", no_wrap=True)
+    for column in ("scorer", "micro-F1", "macro-F1", "at 0: micro", "macro", "forwards", "docs/s"):
+        table.add_column(column, justify="left" if column == "scorer" else "right", overflow="fold")
     for method in methods:
         spreads = (method.metrics, method.uncalibrated)
-        scores = [_percent(spread, metric) for spread in spreads for metric in ("micro_f1", "macro_f1")]
+        scores = [
+            _percent(spread, metric).replace(" ± ", "±") for spread in spreads for metric in ("micro_f1", "macro_f1")
+        ]
         table.add_row(escape(method.name), *scores, f"{method.forwards:.1f}", f"{method.speed:.1f}")
     results.print(table)
 

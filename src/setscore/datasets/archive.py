@@ -5,6 +5,8 @@ import shutil
 import tempfile
 import urllib.request
 import zipfile
+import zlib
+from http.client import HTTPException
 from pathlib import Path, PurePosixPath
 
 from setscore.datasets.files import MissingFilesError
@@ -32,7 +34,7 @@ def fetch(name: str, archive: Archive) -> Path:
             with urllib.request.urlopen(archive.url, timeout=TIMEOUT) as answer, packed.open("wb") as file:
                 shutil.copyfileobj(answer, file)
             _unpack(packed, archive, Path(scratch), folder)
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, HTTPException, zipfile.BadZipFile, zlib.error) as error:
         raise MissingFilesError(f"{archive.title()} cannot be fetched: {error}.") from error
     return folder
 

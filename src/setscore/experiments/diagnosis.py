@@ -59,12 +59,13 @@ def slot_bias(
     """The all-masked suffix in several orders: if positives stay at a slot while labels move, the slot is biased.
 
     Orders are turns of the given one, so that labels visit different slots; with as many orders as labels each label
-    visits each slot once. Slot and label effects are separated by least squares.
+    visits each slot once. Slot and label effects are separated by least squares. One turn is by a single place: else
+    slots and labels could fall into groups that never meet, and their effects could not be told apart.
     """
     m = len(labels)
     if m < 2 or orders < 2:
         raise SetScoreError(f"slot bias needs at least 2 labels and 2 orders, got {m} and {orders}.")
-    steps = sorted({round(number * m / min(orders, m)) for number in range(min(orders, m))})
+    steps = sorted({1, *(round(number * m / min(orders, m)) for number in range(min(orders, m)) if number != 1)})
     turned = np.array([np.roll(np.arange(m), step) for step in steps])
     scorer = UnaryScorer(reading=reading or Reading())
     found = [
