@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -44,6 +45,15 @@ def default_folder() -> Path:
     return Path(str(files("setscore") / "models" / SPEC.name))
 
 
+def peak_memory() -> int:
+    """The most memory that this process has had, in bytes."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
 @lru_cache(maxsize=4)
 def _load(folder: Path, threads: int | None) -> tuple[onnxruntime.InferenceSession, TextTokenizer]:
     """The verified session and tokenizer; loaded once for all classifiers of a process."""
@@ -76,7 +86,8 @@ class MiniBackbone(AskingBackbone):
         threads: int | None = None,
         adjustment: Adjustment | None = None,
     ) -> None:
-        self._session, tokenizer = _load(folder or default_folder(), threads)
+        self._folder = folder or default_folder()
+        self._session, tokenizer = _load(self._folder, threads)
         super().__init__(Prompter(SPEC, tokenizer, verbalizer), attention, adjustment)
 
     def values(self, documents: Documents) -> Iterator[tuple[int, float]]:
@@ -112,6 +123,18 @@ class MiniBackbone(AskingBackbone):
             (logits,) = self._session.run(["logits"], self.inputs(packed, words))
             owners = packed.owners.ravel()
             yield owners[owners >= 0].tolist(), logits.reshape(-1, len(words))[owners >= 0]
+
+    def facts(self) -> dict[str, str]:
+        """The shared facts, and those of the packaged files."""
+        manifest = json.loads((self._folder / "manifest.json").read_text(encoding="utf-8"))["sha256"]
+        size = sum((self._folder / name).stat().st_size for name in manifest)
+        more = {
+            "revision": f"model.onnx with SHA-256 {manifest['model.onnx'][:12]}..., verified",
+            "weights": f"{SPEC.parameters / 1e6:.1f} M parameters, {size / 1e6:.1f} MB on disk",
+            "dtype": f"int8 on the CPU; passes of {BATCH_TOKENS} tokens",
+            "memory": f"{peak_memory() / 1e6:.0f} MB at most in this process so far",
+        }
+        return super().facts() | more
 
     def inputs(self, packed: Packed, words: Sequence[int]) -> dict[str, IntArray]:
         """What the graph is fed for one batch, to read the logits of `words`."""
