@@ -57,7 +57,7 @@ def test_without_gold(tmp_path):
 )
 def test_mistakes(tmp_path, arguments, message):
     (tmp_path / "x.txt").write_text("Oil.\n")
-    (tmp_path / "blank.txt").write_text("Oil.\n\n")
+    (tmp_path / "blank.txt").write_text("Oil.\n\nRain.\n")
     code, _, err = setscore("compare-attention", *arguments, folder=tmp_path)
     assert code == 2
     assert message in err
