@@ -128,6 +128,11 @@ def test_files_that_cannot_be_read(tmp_path, labels, name, message):
         load_files(tmp_path / name, labels)
 
 
+def test_another_separator_is_suspected(put, labels):
+    with pytest.raises(LabelError, match=r"not in the inventory: .* Is '\|' the sign between labels\? .*--separator"):
+        load_files(put("own.csv", CSV), labels)
+
+
 def test_an_empty_separator_is_refused(put, labels):
     with pytest.raises(SetScoreError, match="the separator of labels is empty"):
         load_files(put("own.csv", CSV), labels, separator="")

@@ -45,7 +45,7 @@ def diagnose(
     orders: Annotated[int, typer.Option(min=2, help="Orders of the labels in the all-masked prompt.")] = 4,
     pictures: Annotated[Path | None, typer.Option(help="A folder for pictures (extra plots).")] = None,
 ) -> None:
-    """Look for biases of slots, labels and wordings. All log-odds are raw: no calibration has seen them.
+    """Look for biases of slots, labels and wordings on labelled documents. All log-odds are raw, not calibrated.
 
     Slot bias: with all labels in one prompt, does a place say yes whichever label stands there? Per-label questions
     cannot have it. Label bias: what does a label's name alone say, for an empty document? Positive rates: how often is
@@ -56,7 +56,7 @@ def diagnose(
 
         setscore diagnose reuters --data-dir DATA --pictures pictures
 
-        setscore diagnose --file tickets.csv --labels labels.yaml --limit 50
+        setscore diagnose --file labelled.csv --labels labels.yaml --limit 50
 
         setscore diagnose goemotions --backbone llada-8b-instruct --against llada-8b-base
     """

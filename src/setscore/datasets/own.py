@@ -69,7 +69,10 @@ def load_files(
     try:
         gold = inventory.indicator([entry.labels for entry in entries])
     except LabelError as error:
-        raise LabelError(f"{path}: {error}") from error
+        unknown = {label for entry in entries for label in entry.labels} - set(inventory.names)
+        other = next((sign for sign in "|;/" if sign != separator and any(sign in label for label in unknown)), None)
+        hint = f" Is {other!r} the sign between labels? Then give it as the separator (--separator)." if other else ""
+        raise LabelError(f"{path}: {error}{hint}") from error
     texts, ids = tuple(entry.text for entry in entries), tuple(entry.id for entry in entries)
     groups = () if group_column is None else tuple(entry.group for entry in entries)
     return Dataset(name or path.name, split, texts, ids, inventory, gold, notes, groups)
