@@ -2,8 +2,9 @@
 
     python recipes/mini/average.py run1/weights.safetensors run2/weights.safetensors --out weights.safetensors
 
-Runs must start from the same weights; then their mean is often better than each of them. `--shift` lowers every
-log-odds by a constant: in training a third of the answers is yes, of a user's labels far fewer apply to a document.
+Runs must descend from the same encoder; then their mean is often better than each of them. `--share` weighs them.
+`--shift` lowers every log-odds by a constant: in training a third of the answers is yes, of a user's labels far fewer
+apply to a document.
 """
 
 import argparse
