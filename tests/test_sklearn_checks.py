@@ -35,6 +35,7 @@ from setscore.calibration import (
     PlattCalibration,
     ShrunkCalibration,
     TemperatureCalibration,
+    UnfittedCalibration,
 )
 
 STEPS = np.linspace(-2, 2, 9)
@@ -134,7 +135,10 @@ class Shrunk(OneAnswerPerRow, ShrunkCalibration): ...
 class Temperature(OneAnswerPerRow, TemperatureCalibration): ...
 
 
-ADAPTED = [Auto, Bias, Conformal, Isotonic, Levelled, Paper, Platt, Shrunk, Temperature]
+class Unfitted(OneAnswerPerRow, UnfittedCalibration): ...
+
+
+ADAPTED = [Auto, Bias, Conformal, Isotonic, Levelled, Paper, Platt, Shrunk, Temperature, Unfitted]
 CHECKED = [NumbersAsText, *(kind for kind in ADAPTED if kind is not Conformal or find_spec("mapie"))]
 
 # Per estimator and check, why it is right that the check fails. Strict: one that passes after all fails here.

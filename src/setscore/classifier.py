@@ -99,7 +99,7 @@ class SetScoreClassifier(TextClassifier):
         return self.score_documents(X, candidates=candidates).log_odds
 
     def predict_proba(self, X: Iterable[Any], *, candidates: Candidates = None) -> FloatArray:
-        """Probabilities [n_documents, n_labels], one independent yes/no question each; they do not add up to 1."""
+        """Probabilities [n_documents, n_labels], one for each yes/no question; they do not add up to 1."""
         return self.current_calibration().transform(self.decision_function(X, candidates=candidates))
 
     def predict(self, X: Iterable[Any], *, candidates: Candidates = None) -> IntArray:
@@ -111,9 +111,9 @@ class SetScoreClassifier(TextClassifier):
         return self._labels().sets(self.predict(X, candidates=candidates))
 
     def current_calibration(self) -> calibrations.Calibration:
-        """The fitted calibration, or the neutral one (T = 1, `threshold`) before `fit`."""
+        """The fitted calibration; before `fit`, one that needs no labelled document and cuts at `threshold`."""
         fitted: calibrations.Calibration | None = getattr(self, "calibration_", None)
-        return fitted or calibrations.TemperatureCalibration.unfitted(len(self._labels()), self.threshold)
+        return fitted or calibrations.unfitted(self.backbone, len(self._labels()), self.threshold)
 
     def save(self, path: str | Path) -> None:
         """Writes parameters, labels and calibration as JSON; no weights, no pickle."""

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from slices import NOT_ASKED, slices
 
-from setscore.calibration import CALIBRATIONS, Calibration, TemperatureCalibration, fit, restore
+from setscore.calibration import CALIBRATIONS, Calibration, TemperatureCalibration, UnfittedCalibration, fit, restore
 from setscore.errors import FewDocumentsWarning, SetScoreError
 
 # MAPIE, an extra, stands behind "conformal", which needs more documents than these tests give.
@@ -32,7 +32,7 @@ def test_least_and_most(labelled, least, most, threshold):
     log_odds, _ = labelled
     most = most if most is None else max(most, least)
     asked, labels = np.isfinite(log_odds), log_odds.shape[1]
-    state = TemperatureCalibration.unfitted(labels, threshold).state()
+    state = UnfittedCalibration(threshold=threshold).for_labels(labels).state()
     free, bounded = restore(state, labels), restore(state | {"options": {"least": least, "most": most}}, labels)
     probabilities, before, after = free.transform(log_odds), free.predict(log_odds), bounded.predict(log_odds)
     sizes, available = after.sum(axis=1), asked.sum(axis=1)
@@ -47,7 +47,7 @@ def test_least_and_most(labelled, least, most, threshold):
 
 
 def test_of_equally_likely_labels_the_first_are_taken():
-    state = TemperatureCalibration.unfitted(3).state()
+    state = UnfittedCalibration().for_labels(3).state()
     at_least = restore(state | {"options": {"least": 2}}, 3)
     assert at_least.predict([[-1.0, -1.0, -1.0], [-1.0, NOT_ASKED, NOT_ASKED]]).tolist() == [
         [True, True, False],
@@ -69,7 +69,7 @@ def test_undecided_is_what_lies_near_the_threshold(name):
 
 def test_what_was_not_asked_has_probability_0_and_is_neither_predicted_nor_undecided():
     # Probability 0 reaches a threshold of 0; still nobody asked.
-    calibration = TemperatureCalibration.unfitted(2, threshold=0)
+    calibration = UnfittedCalibration(threshold=0).for_labels(2)
     row = [[NOT_ASKED, -800.0]]
     assert calibration.transform(row).tolist() == [[0.0, 0.0]]
     assert calibration.predict(row).tolist() == [[False, True]]
@@ -84,7 +84,7 @@ def test_the_slice_that_was_fitted_on_is_recognised(name):
     assert not calibration.fitted_on(LOG_ODDS[:3], GOLD[:3])
     assert not calibration.fitted_on(LOG_ODDS, 1 - GOLD)
     assert not calibration.fitted_on(LOG_ODDS + 1e-9, GOLD)
-    assert not TemperatureCalibration.unfitted(3).fitted_on(LOG_ODDS, GOLD)
+    assert not UnfittedCalibration().for_labels(3).fitted_on(LOG_ODDS, GOLD)
 
 
 @pytest.mark.parametrize("name", FITTED_ON_FEW)

@@ -86,7 +86,7 @@ def test_an_object_is_copied_with_its_options():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("plat", r"unknown calibration 'plat'\. Did you mean 'platt'\? Known: auto, .*temperature\."),
+        ("plat", r"unknown calibration 'plat'\. Did you mean 'platt'\? Known: auto, .*unfitted\."),
         ({"name": "isotonik", "options": {}}, "Did you mean 'isotonic'"),
     ],
 )
@@ -129,7 +129,7 @@ def test_a_state_that_lacks_something_is_refused(name):
     ],
 )
 def test_a_state_out_of_range_is_refused(fitted, message):
-    state = TemperatureCalibration.unfitted(1).state()
+    state = TemperatureCalibration().fit([[1.0], [-1.0]], [[1], [0]]).state()
     with pytest.raises(SetScoreError, match=message):
         restore(state | {"fitted": state["fitted"] | fitted}, 1)
 

@@ -26,14 +26,9 @@ def test_probability_is_sigmoid_of_u_over_t_and_decision_is_at_or_above_tau(valu
 
 
 def test_a_probability_equal_to_the_threshold_is_predicted():
-    neutral = TemperatureCalibration.unfitted(3)
+    neutral = at(1.0, labels=3)
     assert neutral.transform([[0.0, 1e-9, -1e-9]])[0, 0] == 0.5
     assert neutral.predict([[0.0, 1e-9, -1e-9]]).tolist() == [[True, True, False]]
-
-
-def test_before_any_labelled_document():
-    neutral = TemperatureCalibration.unfitted(2, threshold=0.3)
-    assert (neutral.temperature_, neutral.thresholds_.tolist(), neutral.choice_) == (1.0, [0.3, 0.3], "nothing fitted")
 
 
 @given(slices(), st.floats(0.05, 20))

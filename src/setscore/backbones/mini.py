@@ -33,6 +33,8 @@ SPEC = BackboneSpec(
     begin=("[CLS]",),
     after_document=("[SEP]",),
     after_question=("[SEP]",),
+    temperature=0.5,
+    competition=0.35,
 )
 
 # Measured on two cores: smaller batches leave the matrix units idle, larger ones leave the cache.

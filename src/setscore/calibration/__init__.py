@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from setscore.backbones import Backbone
+from setscore.backbones import Backbone, backbone_spec
 from setscore.calibration.auto import AutoCalibration
 from setscore.calibration.base import Calibration, options_from
 from setscore.calibration.bias import BiasCalibration
@@ -24,6 +24,7 @@ from setscore.calibration.paper import PaperCalibration
 from setscore.calibration.platt import PlattCalibration
 from setscore.calibration.shrunk import ShrunkCalibration
 from setscore.calibration.temperature import TemperatureCalibration
+from setscore.calibration.unfitted import UnfittedCalibration
 from setscore.errors import FewDocumentsWarning, SetScoreError, unknown_name
 from setscore.records import BoolArray, Document, FloatArray, LabelSet
 from setscore.scorers import Learner, Scorer
@@ -40,6 +41,7 @@ __all__ = [
     "PlattCalibration",
     "ShrunkCalibration",
     "TemperatureCalibration",
+    "UnfittedCalibration",
     "describe",
     "few_documents",
     "fit",
@@ -47,6 +49,7 @@ __all__ = [
     "learn_from",
     "make",
     "restore",
+    "unfitted",
 ]
 
 FEW_DOCUMENTS = 50
@@ -62,6 +65,7 @@ CALIBRATIONS: dict[str, type[Calibration]] = {
         IsotonicCalibration,
         ConformalCalibration,
         BiasCalibration,
+        UnfittedCalibration,
     )
 }
 
@@ -82,6 +86,13 @@ def fit(kind: "str | dict[str, Any] | Calibration", log_odds: FloatArray, gold: 
     if gold is not None and (message := few_documents(len(gold))):
         warnings.warn(message, FewDocumentsWarning, stacklevel=3)
     return make(kind).fit(log_odds, gold)
+
+
+def unfitted(backbone: str | Backbone, n_labels: int, threshold: float = 0.5) -> Calibration:
+    """What stands in before `fit`, with the numbers that belong to the backbone."""
+    spec = backbone_spec(backbone) if isinstance(backbone, str) else backbone.spec
+    ready = UnfittedCalibration(temperature=spec.temperature, competition=spec.competition, threshold=threshold)
+    return ready.for_labels(n_labels)
 
 
 def learn(  # noqa: PLR0917

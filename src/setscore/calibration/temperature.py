@@ -1,6 +1,6 @@
 """One temperature for all labels: p = sigmoid(u / T), T by likelihood (Guo et al., 2017)."""
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -15,12 +15,6 @@ class TemperatureCalibration(Calibration):
     """The plainest calibration: a temperature, which never changes an ordering, and thresholds."""
 
     name: ClassVar[str] = "temperature"
-
-    @classmethod
-    def unfitted(cls, n_labels: int, threshold: float = 0.5) -> Self:
-        """The state before any labelled document was seen: T = 1."""
-        fitted = {"temperature_": 1.0, "thresholds_": [threshold] * n_labels, "choice_": "nothing fitted"}
-        return cls.restore({"options": {}, "fitted": fitted}, n_labels)
 
     def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
         asked = np.isfinite(log_odds)

@@ -1,0 +1,111 @@
+"""Before any labelled document: the formula, its ends, and what must not matter."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.special import expit
+from slices import NOT_ASKED
+
+from setscore import SetScoreClassifier
+from setscore.backbones import backbone_spec
+from setscore.calibration import UnfittedCalibration, unfitted
+from setscore.calibration.unfitted import SHARPNESS, others
+from setscore.errors import SetScoreError
+
+LOG_ODDS = arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(1, 8)), elements=st.floats(-30, 30))
+
+
+def at(temperature, competition, labels):
+    return UnfittedCalibration(temperature=temperature, competition=competition).for_labels(labels)
+
+
+def literal_others(row, label):
+    rest = [value for j, value in enumerate(row) if j != label]
+    return np.logaddexp.reduce([0.0, *(SHARPNESS * value for value in rest)]) / SHARPNESS
+
+
+@given(LOG_ODDS, st.floats(0.1, 5), st.floats(0, 1))
+def test_the_formula(log_odds, temperature, competition):
+    found = at(temperature, competition, log_odds.shape[1]).transform(log_odds)
+    for (n, i), u in np.ndenumerate(log_odds):
+        r = literal_others(log_odds[n], i)
+        np.testing.assert_allclose(
+            found[n, i], expit((u + competition * (1 - r)) / temperature), rtol=1e-9, atol=1e-300
+        )
+
+
+@given(LOG_ODDS)
+def test_without_competition_and_temperature_it_is_the_models_own(log_odds):
+    own = UnfittedCalibration().for_labels(log_odds.shape[1])
+    np.testing.assert_array_equal(own.transform(log_odds), expit(log_odds))
+    np.testing.assert_array_equal(own.predict(log_odds), expit(log_odds) >= 0.5)
+
+
+@given(LOG_ODDS, st.floats(0, 1), st.randoms(use_true_random=False))
+def test_the_order_of_labels_does_not_matter(log_odds, competition, random):
+    labels = log_odds.shape[1]
+    order = random.sample(range(labels), labels)
+    calibration = at(0.5, competition, labels)
+    np.testing.assert_allclose(
+        calibration.transform(log_odds[:, order]), calibration.transform(log_odds)[:, order], rtol=1e-9, atol=1e-300
+    )
+
+
+@given(LOG_ODDS, st.floats(0, 1))
+def test_a_label_that_plainly_does_not_apply_changes_nothing(log_odds, competition):
+    labels = log_odds.shape[1]
+    for low in (-40.0, NOT_ASKED):
+        more = np.concatenate([log_odds, np.full((len(log_odds), 1), low)], axis=1)
+        alone, beside = (
+            at(0.5, competition, labels).transform(log_odds),
+            at(0.5, competition, labels + 1).transform(more),
+        )
+        np.testing.assert_allclose(beside[:, :-1], alone, rtol=1e-9, atol=1e-300)
+
+
+@given(LOG_ODDS)
+def test_a_soft_maximum_lies_just_above_the_maximum(log_odds):
+    found = others(log_odds)
+    for (n, i), _ in np.ndenumerate(log_odds):
+        highest = max([0.0, *np.delete(log_odds[n], i)])
+        assert highest - 1e-9 <= found[n, i] <= highest + np.log(log_odds.shape[1]) / SHARPNESS + 1e-9
+
+
+def test_a_likely_label_raises_the_bar_for_the_others():
+    calibration = at(1.0, 0.5, 2)
+    (beside_nothing, _), (beside_a_likely_one, _) = calibration.transform([[0.2, -5.0], [0.2, 3.0]])
+    assert beside_nothing > expit(0.2) > beside_a_likely_one
+
+
+def test_many_labels_cost_little():
+    assert others(np.zeros((2, 100_000))).shape == (2, 100_000)
+
+
+def test_the_classifier_takes_the_backbones_numbers():
+    spec = backbone_spec("setscore-mini")
+    assert spec.competition > 0
+    classifier = SetScoreClassifier(["weather", "sports"])
+    documents = ["Heavy rain is expected all night.", "The home side won the final on penalties."]
+    ready = at(spec.temperature, spec.competition, 2)
+    np.testing.assert_array_equal(
+        classifier.predict_proba(documents), ready.transform(classifier.decision_function(documents))
+    )
+    assert classifier.current_calibration().choice_ == (
+        f"nothing fitted: temperature {spec.temperature:g}, competition {spec.competition:g}"
+    )
+    assert unfitted("llada-8b-instruct", 3, 0.3).thresholds_.tolist() == [0.3] * 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"temperature": 0}, "a temperature above 0 is needed, got 0"),
+        ({"competition": 1.5}, r"competition lies between 0 \(independent\) and 1 \(one label\), got 1.5"),
+        ({"threshold": -0.1}, "a threshold lies between 0 and 1, got -0.1"),
+    ],
+)
+def test_options_out_of_range(options, message):
+    with pytest.raises(SetScoreError, match=message):
+        UnfittedCalibration(**options).for_labels(2)
