@@ -17,10 +17,11 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
-from graph import Shape, export, joint_projection
+from graph import DOCUMENT, Shape, export, layer_weight
 from quantize import Observed, QuantizedLinear, merge, quantize
 from safetensors.numpy import load_file
 
+from setscore.backbones.embedding import batches
 from setscore.backbones.mini import MiniBackbone, default_folder
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import read_documents, read_labels
@@ -85,32 +86,38 @@ def parity_scores(folder: Path) -> np.ndarray:
 
 
 def observe(folder: Path, weights: Mapping[str, np.ndarray], texts: Sequence[str]) -> Iterator[dict[str, Observed]]:
-    """What every linear layer reads on general documents, batch by batch, with the fp32 weights."""
+    """What every linear layer reads on general documents, batch by batch, with the fp32 weights.
+
+    Questions show what all of them read but the document part of the last layer, which reads texts to embed.
+    """
     backbone = load(folder)
     session = onnxruntime.InferenceSession(export(weights, observe=True).SerializeToString())
-    names = [output.name for output in session.get_outputs() if output.name != "logits"]
-    layers = sorted({name.rpartition(".")[0] for name in names})
+    layers = {output.name.removesuffix(".low") for output in session.get_outputs() if output.name.endswith(".low")}
+    document = {name for name in layers if name.endswith(DOCUMENT)}
+
+    def observed(inputs: Mapping[str, np.ndarray], names: set[str]) -> dict[str, Observed]:
+        wanted = [f"{name}.{part}" for name in sorted(names) for part in ("low", "high", "moments")]
+        found = dict(zip(wanted, session.run(wanted, inputs), strict=True))
+        return {
+            name: Observed(found[f"{name}.low"], found[f"{name}.high"], found[f"{name}.moments"].astype(np.float64))
+            for name in names
+        }
+
     template = Template.of("express")
     for start in range(0, len(texts), 8):
         batch = [text[:1500] for text in texts[start : start + 8]]
         queries = [template.query(text, label) for text in batch for label in OBSERVED_LABELS]
         for packed in backbone.batches(queries):
-            found = dict(
-                zip(names, session.run(names, backbone.inputs(packed, backbone.prompter.answers)), strict=True)
-            )
-            yield {
-                name: Observed(found[f"{name}.low"], found[f"{name}.high"], found[f"{name}.moments"].astype(np.float64))
-                for name in layers
-            }
+            rows = np.arange(len(packed.slots))  # an empty part has no range
+            inputs = backbone.inputs(packed, backbone.prompter.answers) | {"embedded": rows}
+            yield observed(inputs, layers - document)
+    for _, inputs in batches([*texts, *OBSERVED_LABELS], backbone.prompter.tokenizer):
+        yield observed(inputs | {"slots": np.zeros((len(inputs["embedded"]), 1), np.int64)}, document)
 
 
 def quantized_layers(weights: Mapping[str, np.ndarray], observed: Mapping[str, Observed]) -> dict[str, QuantizedLinear]:
-    layers, shape = {}, Shape.of(weights)
-    for name, seen in observed.items():
-        joint = name.endswith(".qkv")
-        weight = joint_projection(weights, shape, int(name.split(".")[1]))[0] if joint else weights[f"{name}.weight"]
-        layers[name] = quantize(weight, seen)
-    return layers
+    shape = Shape.of(weights)
+    return {name: quantize(layer_weight(weights, shape, name), seen) for name, seen in observed.items()}
 
 
 if __name__ == "__main__":

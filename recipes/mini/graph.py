@@ -11,14 +11,19 @@ A token sees segment 1 and its own segment. In exact mode the question belongs t
 Inputs    token_ids, positions, segments  int64 [B, N]   N = D + m L
           slots                           int64 [B, S]   columns to read
           words                           int64 [W]      token ids whose logits are wanted: yes and no, or all
-Output    logits                          float [B, S, W]
+          embedded                        int64 [E]      rows whose sentence embedding is wanted: all, or none
+Outputs   logits                          float [B, S, W]
+          embedding                       float [E, H]   the mean of the document's last hidden states, of length 1
 
 Where the time goes, and what is done about it:
 
 - Linear layers run on the valid tokens only (flat [T, H]): padding costs nothing there.
 - Document attention is D x D, question attention is (m L) x (D + L): never N x N.
-- The last layer computes keys and values for all tokens, and everything else for the slots alone.
-- int8 (see `quantize`): fixed scales per input channel, folded into the weights: nothing is measured at run time.
+- The last layer computes keys and values for all tokens, and everything else for the slots and for the documents to
+  embed. onnxruntime runs the whole graph whatever is asked for, so what is not wanted has zero rows: S = 0 costs no
+  head, E = 0 no embedding.
+- int8 (see `quantize`): fixed scales per input channel, folded into the weights: nothing is measured at run time. The
+  last layer has two sets of them: slots and document tokens are loud in different channels.
 """
 
 from collections.abc import Mapping
@@ -31,6 +36,7 @@ from onnx import TensorProto, helper
 from quantize import QuantizedLinear
 
 Array = np.ndarray
+DOCUMENT = ".document"  # ends the name of a last layer's part where it reads document tokens
 NEGATIVE = np.float32(-1e9)  # hides a key; not -inf, so that a padding cell that sees nothing stays finite
 
 
@@ -74,6 +80,8 @@ class Grid:
     document_mask: str  # [B, 1, 1, D], added to attention scores
     question_mask: str  # [B, 1, mL, D+L]
     slot_mask: str  # [B, 1, S, N]
+    embedded_cells: str  # [E*D] the valid token of each cell of the documents to embed
+    embedded_mask: str  # [E, 1, 1, D]
 
 
 def export(
@@ -98,6 +106,13 @@ def joint_projection(weights: Mapping[str, Array], shape: Shape, layer: int) -> 
     return weight.astype(np.float32) * factor[:, None], bias.astype(np.float32) * factor
 
 
+def layer_weight(weights: Mapping[str, Array], shape: Shape, name: str) -> Array:
+    """The weight [out, K] of a linear layer under the name that it is observed and quantised by."""
+    if name.endswith(".qkv"):
+        return joint_projection(weights, shape, int(name.split(".")[1]))[0]
+    return weights[f"{name.removesuffix(DOCUMENT)}.weight"]
+
+
 class _MiniGraph(Builder):
     def __init__(
         self,
@@ -115,16 +130,20 @@ class _MiniGraph(Builder):
         x = self._embed()
         for layer in range(self.shape.layers - 1):
             x = self._layer(x, layer)
-        x = self._last_layer(x, self.shape.layers - 1)
+        at_slots, at_documents = self._last_layer(x, self.shape.layers - 1)
         shape = (self.grid.batch, self.grid.slots, self.op("Shape", "words"))
-        self.named(self.reshape(self._head(x), *shape), "logits")
+        self.named(self.reshape(self._head(at_slots), *shape), "logits")
+        self.named(self._pooled(at_documents), "embedding")
 
         def integer(name: str, *dims: str | int) -> onnx.ValueInfoProto:
             return helper.make_tensor_value_info(name, TensorProto.INT64, dims)
 
         inputs = [integer(name, "batch", "columns") for name in ("token_ids", "positions", "segments")]
-        inputs += [integer("slots", "batch", "slots"), integer("words", "words")]
-        outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", "slots", "words"])]
+        inputs += [integer("slots", "batch", "slots"), integer("words", "words"), integer("embedded", "embedded")]
+        outputs = [
+            helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", "slots", "words"]),
+            helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["embedded", self.shape.width]),
+        ]
         for name in self.observed or []:
             dims = ["K1", "K2"] if name.endswith(".moments") else ["K1"]
             outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, dims))
@@ -153,6 +172,7 @@ class _MiniGraph(Builder):
         document_cells, question_cells = self.ops("Split", tokens, sizes_of_parts, outputs=2, axis=0)
         by_row = self.reshape(document_cells, batch, document), self.reshape(question_cells, batch, rest)
         cells = self.op("Concat", *by_row, axis=1)  # [B, N]
+        document_mask = self._document_mask(document, rest)
         slot_tokens = self.op("Reshape", self.op("GatherElements", cells, "slots", axis=1), flatten)
         sizes = (batch, columns, document, questions, length, slots, rest)
         return Grid(
@@ -162,9 +182,11 @@ class _MiniGraph(Builder):
             document_cells=document_cells,
             question_cells=question_cells,
             slot_tokens=slot_tokens,
-            document_mask=self._document_mask(document, rest),
+            document_mask=document_mask,
             question_mask=self._question_mask(batch, document, questions, length, rest),
             slot_mask=self._slot_mask(),
+            embedded_cells=self.op("Reshape", self.op("Gather", by_row[0], "embedded"), flatten),
+            embedded_mask=self.op("Gather", document_mask, "embedded"),
         )
 
     def _mask(self, sees: str, *axes: int) -> str:
@@ -204,8 +226,12 @@ class _MiniGraph(Builder):
 
     # Parts of the transformer
 
+    def _stored(self, name: str, value: Array) -> str:
+        """A parameter that several nodes read."""
+        return name if name in self.constants else self.constant(value, name)
+
     def _parameter(self, name: str) -> str:
-        return name if name in self.constants else self.constant(self.weights[name].astype(np.float32), name)
+        return self._stored(name, self.weights[name].astype(np.float32))
 
     def _word_rows(self, ids: str) -> str:
         """Rows of the word table, [n, H]; int8 rows carry a scale each."""
@@ -252,25 +278,26 @@ class _MiniGraph(Builder):
         return self.op("Concat", codes, copies, axis=1)
 
     def _product(self, name: str, x: str, weight: Array, linear: QuantizedLinear | None, bias: Array) -> str:
-        """x @ weight.T + bias; with `linear`, x holds its uint8 codes."""
-        offset = self.constant(bias.astype(np.float32), f"{name}.offset")
+        """x @ weight.T + bias; with `linear`, x holds its uint8 codes. Parameters of one name are stored once."""
+        offset = self._stored(f"{name}.offset", bias.astype(np.float32))
         if linear is None:
-            y = self.op("MatMul", x, self.constant(weight.astype(np.float32).T, f"{name}.matrix"))
+            y = self.op("MatMul", x, self._stored(f"{name}.matrix", weight.astype(np.float32).T))
             return self.op("Add", y, offset)
-        codes, step = self.constant(linear.codes, f"{name}.codes"), self.constant(linear.step, f"{name}.step")
-        zero = self.constant(np.zeros(linear.codes.shape[1], np.int8), f"{name}.zero")
+        codes, step = self._stored(f"{name}.codes", linear.codes), self._stored(f"{name}.step", linear.step)
+        zero = self._stored(f"{name}.zero", np.zeros(linear.codes.shape[1], np.int8))
         one, input_zero = self.constant(np.float32(1)), self.constant(np.uint8(linear.zero))
         return self.fused("MatMulIntegerToFloat", x, codes, one, step, input_zero, zero, offset)
 
     def _linear(self, name: str, x: str) -> str:
         linear = None if self.quantized is None else self.quantized[name]
-        weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
+        weight, bias = (self.weights[f"{name.removesuffix(DOCUMENT)}.{kind}"] for kind in ("weight", "bias"))
         return self._product(name, self._input(name, x), weight, linear, bias)
 
-    def _heads(self, x: str, rows: str) -> str:
-        """[B*rows, H] to [B, A, rows, d]."""
+    def _heads(self, x: str, columns: str, rows: str | None = None) -> str:
+        """[B*columns, H] to [B, A, columns, d]; `rows` where they are not the batch's."""
         width, heads = self.constant([self.shape.head_width]), self.constant([self.shape.heads])
-        return self.op("Transpose", self.reshape(x, self.grid.batch, rows, heads, width), perm=[0, 2, 1, 3])
+        shape = (rows or self.grid.batch, columns, heads, width)
+        return self.op("Transpose", self.reshape(x, *shape), perm=[0, 2, 1, 3])
 
     def _tokens(self, x: str) -> str:
         """[B, A, n, d] to [B*n, H]."""
@@ -281,8 +308,10 @@ class _MiniGraph(Builder):
         """query @ key^T over the last axis, without a transposed copy."""
         return self.fused("FusedMatMul", query, key, transB=1)
 
-    def _feed_forward(self, name: str, x: str) -> str:
-        down = self._linear(f"{name}.d", self.op("Gelu", self._linear(f"{name}.u", x)))
+    def _after_attention(self, name: str, attended: str, x: str, part: str = "") -> str:
+        """The rest of layer `name` for the tokens `x` [n, H]; `part` is DOCUMENT where the last layer embeds."""
+        x = self._norm(f"{name}.n1", self.op("Add", self._linear(f"{name}.o{part}", attended), x))
+        down = self._linear(f"{name}.d{part}", self.op("Gelu", self._linear(f"{name}.u{part}", x)))
         return self._norm(f"{name}.n2", self.op("Add", down, x))
 
     # Layers
@@ -297,8 +326,7 @@ class _MiniGraph(Builder):
         question = self._question_attention(rows, *document[1:])
         parts = [self._tokens(document[0]), self._tokens(question)]
         attended = self.op("Gather", self.op("Concat", *parts, axis=0), grid.flat)
-        x = self._norm(f"{name}.n1", self.op("Add", self._linear(f"{name}.o", attended), x))
-        return self._feed_forward(name, x)
+        return self._after_attention(name, attended, x)
 
     def _parts(self, rows: str, cells: str, count: str) -> list[str]:
         """Query, key and value of `cells`, [B, A, count, d] each: one copy from the joint projection, one to heads."""
@@ -329,8 +357,8 @@ class _MiniGraph(Builder):
         from_own = self.reshape(from_own, grid.batch, heads, grid.rest, width)
         return self.op("Add", self.op("MatMul", to_document, document_value), from_own)
 
-    def _last_layer(self, x: str, layer: int) -> str:
-        """Keys and values of every token; queries and all that follows for the slots only: [B*S, H]."""
+    def _last_layer(self, x: str, layer: int) -> tuple[str, str]:
+        """Keys and values of every token; queries and all that follows for slots [B*S, H] and documents [E*D, H]."""
         name, width, grid = f"l.{layer}", self.shape.width, self.grid
         weight, bias = joint_projection(self.weights, self.shape, layer)
         codes = self._input(f"{name}.qkv", x)
@@ -339,16 +367,30 @@ class _MiniGraph(Builder):
             linear = None if self.quantized is None else self.quantized[f"{name}.qkv"].columns(start, stop)
             return self._product(f"{name}.{part}", codes, weight[start:stop], linear, bias[start:stop])
 
-        both = self.op("Gather", product("kv", codes, width, 3 * width), grid.cells)
-        key, value = self.ops("Split", both, outputs=2, axis=1, num_outputs=2)
-        query = product("q", self.op("Gather", codes, grid.slot_tokens), 0, width)
-        scores = self._inner(self._heads(query, grid.slots), self._heads(key, grid.columns))
-        scores = self.op("Add", scores, grid.slot_mask)
-        attended = self.op("MatMul", self.op("Softmax", scores, axis=-1), self._heads(value, grid.columns))
-        attended = self._tokens(attended)
-        slots = self.op("Gather", x, grid.slot_tokens)
-        x = self._norm(f"{name}.n1", self.op("Add", self._linear(f"{name}.o", attended), slots))
-        return self._feed_forward(name, x)
+        both = product("kv", codes, width, 3 * width)
+
+        def read(rows: str, mask: str, query: tuple[str, str], key: tuple[str, str]) -> tuple[str, str]:
+            """What the tokens of `query` see of those of `key`, and themselves; both are (tokens, how many a row)."""
+            seen = self.ops("Split", self.op("Gather", both, key[0]), outputs=2, axis=1, num_outputs=2)
+            keys, values = (self._heads(part, key[1], rows) for part in seen)
+            queries = self._heads(product("q", self.op("Gather", codes, query[0]), 0, width), query[1], rows)
+            weights = self.op("Softmax", self.op("Add", self._inner(queries, keys), mask), axis=-1)
+            return self._tokens(self.op("MatMul", weights, values)), self.op("Gather", x, query[0])
+
+        cells, document = (grid.cells, grid.columns), (grid.embedded_cells, grid.document)
+        slots = read(grid.batch, grid.slot_mask, (grid.slot_tokens, grid.slots), cells)
+        documents = read(self.op("Shape", "embedded"), grid.embedded_mask, document, document)
+        return self._after_attention(name, *slots), self._after_attention(name, *documents, DOCUMENT)
+
+    def _pooled(self, x: str) -> str:
+        """Hidden states of the documents to embed [E*D, H] to their mean without padding, of length 1 [E, H]."""
+        width = self.constant([self.shape.width])
+        x = self.reshape(x, self.op("Shape", "embedded"), self.grid.document, width)
+        shown = self.op("Equal", self.grid.embedded_mask, self.constant(np.float32(0)))  # [E, 1, 1, D]
+        shown = self.op("Squeeze", self.op("Cast", shown, to=TensorProto.FLOAT), self.constant([1]))
+        total = self.op("Squeeze", self.op("MatMul", shown, x), self.constant([1]))
+        length = self.op("ReduceL2", total, self.constant([1]), keepdims=1)
+        return self.op("Div", total, self.op("Max", length, self.constant(np.float32(1e-12))))
 
     def _head(self, x: str) -> str:
         """Logits of the wanted words [B*S, W], from their rows of the tied table."""

@@ -4,10 +4,12 @@ The oracle computes every token with the rule "a token sees segment 1 and its ow
 takes all its short cuts (flat tokens, block attention, last layer at the slots only).
 """
 
+from dataclasses import replace
+
 import numpy as np
 import onnxruntime
 import pytest
-from graph import Shape, export, joint_projection
+from graph import Shape, export, layer_weight
 from quantize import COPIES, WEIGHT_LIMIT, Observed, merge, quantize
 from scipy.special import erf, softmax
 
@@ -16,6 +18,7 @@ from setscore.backbones.packing import Question, make_rows, pack
 SHAPE = Shape(layers=3, width=32, heads=4)
 VOCABULARY, POSITIONS = 50, 64
 ANSWERS = np.array([5, 9])
+GRID = ("token_ids", "positions", "segments")
 
 
 @pytest.fixture(scope="module")
@@ -46,20 +49,27 @@ def weights():
     return {name: value.astype(np.float32) for name, value in made.items()}
 
 
-def oracle(weights, packed):
-    """log p(yes) - log p(no) at the slots, from full softmaxes over the vocabulary, in float64."""
-    w = {name: value.astype(np.float64) for name, value in weights.items()}
+class Literal:
+    """The transformer's parts, in float64."""
 
-    def linear(name, x):
-        return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+    def __init__(self, weights):
+        self.w = {name: value.astype(np.float64) for name, value in weights.items()}
 
-    def norm(name, x):
-        centred = x - x.mean(-1, keepdims=True)
-        return centred / np.sqrt(x.var(-1, keepdims=True) + SHAPE.epsilon) * w[f"{name}.weight"] + w[f"{name}.bias"]
+    def linear(self, name, x):
+        return x @ self.w[f"{name}.weight"].T + self.w[f"{name}.bias"]
 
-    def gelu(x):
+    def norm(self, name, x):
+        scaled = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + SHAPE.epsilon)
+        return scaled * self.w[f"{name}.weight"] + self.w[f"{name}.bias"]
+
+    def gelu(self, x):
         return x * (1 + erf(x / np.sqrt(2))) / 2
 
+
+def hidden_states(weights, packed):
+    """[B, N, H] after the last layer."""
+    part = Literal(weights)
+    w, linear, norm, gelu = part.w, part.linear, part.norm, part.gelu
     mine, theirs = packed.segments[:, :, None], packed.segments[:, None, :]
     sees = (theirs > 0) & ((theirs == 1) | (theirs == mine))
     x = norm("ln", w["word.weight"][packed.token_ids] + w["pos.weight"][packed.positions] + w["typ.weight"][0])
@@ -72,10 +82,23 @@ def oracle(weights, packed):
         attended = (softmax(scores, axis=-1) @ value).transpose(0, 2, 1, 3).reshape(x.shape)
         x = norm(f"{p}.n1", x + linear(f"{p}.o", attended))
         x = norm(f"{p}.n2", x + linear(f"{p}.d", gelu(linear(f"{p}.u", x))))
-    hidden = np.take_along_axis(x, packed.slots[..., None], axis=1)
-    logits = norm("tn", gelu(linear("t", hidden))) @ w["word.weight"].T + w["b"]
+    return x
+
+
+def oracle(weights, packed):
+    """log p(yes) - log p(no) at the slots, from full softmaxes over the vocabulary."""
+    part = Literal(weights)
+    hidden = np.take_along_axis(hidden_states(weights, packed), packed.slots[..., None], axis=1)
+    logits = part.norm("tn", part.gelu(part.linear("t", hidden))) @ part.w["word.weight"].T + part.w["b"]
     probabilities = softmax(logits, axis=-1)[..., ANSWERS]
     return np.log(probabilities[..., 0]) - np.log(probabilities[..., 1])
+
+
+def embedding_oracle(weights, packed):
+    """The mean of the document's hidden states, of length 1: what the training loss compares (`pooled` of model.py)."""
+    x, document = hidden_states(weights, packed), packed.segments == 1
+    mean = np.array([row[seen].mean(axis=0) for row, seen in zip(x, document, strict=True)])
+    return mean / np.linalg.norm(mean, axis=1, keepdims=True)
 
 
 def packed_batch(seed, *, shared):
@@ -100,10 +123,12 @@ def log_odds(found):
     return found["logits"][..., 0] - found["logits"][..., 1]
 
 
-def run(model, packed, names=("logits",)):
+def run(model, packed, names=("logits",), embedded=None):
+    """The outputs `names`; `embedded` are the rows to embed, all of them unless given."""
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     inputs = {name: getattr(packed, name) for name in ("token_ids", "positions", "segments", "slots")}
-    return dict(zip(names, session.run(list(names), inputs | {"words": ANSWERS}), strict=True))
+    rows = np.arange(len(packed.slots)) if embedded is None else np.array(embedded, dtype=np.int64)
+    return dict(zip(names, session.run(list(names), inputs | {"words": ANSWERS, "embedded": rows}), strict=True))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -114,9 +139,37 @@ def test_fp32_graph_equals_the_literal_transformer(weights, seed, shared):
     assert np.abs(difference[packed.owners >= 0]).max() < 1e-4
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_fp32_embedding_is_the_mean_that_training_compares(weights, seed):
+    packed = packed_batch(seed, shared=True)
+    given, model = embedding_oracle(weights, packed), export(weights, SHAPE)
+    assert np.abs(run(model, packed, ["embedding"])["embedding"] - given).max() < 1e-5
+    some = run(model, packed, ["embedding"], embedded=[3, 1])["embedding"]
+    np.testing.assert_allclose(some, given[[3, 1]], atol=1e-5)
+
+
+def test_questions_do_not_move_the_embedding_of_their_document(weights):
+    packed, model = packed_batch(1, shared=True), export(weights, SHAPE)
+    alone = replace(
+        packed,
+        **{name: getattr(packed, name)[:, : (packed.segments == 1).sum(1).max()] for name in GRID},
+        slots=np.zeros((len(packed.slots), 0), dtype=np.int64),
+    )
+    asked, bare = (run(model, rows, ["logits", "embedding"]) for rows in (packed, alone))
+    np.testing.assert_allclose(asked["embedding"], bare["embedding"], atol=1e-6)
+    assert bare["logits"].shape == (len(packed.slots), 0, len(ANSWERS))  # no slot, no head
+
+
+def test_logits_are_the_same_bits_with_and_without_embeddings(weights):
+    packed, model = packed_batch(2, shared=True), export(weights, SHAPE)
+    with_, without = (run(model, packed, ["logits", "embedding"], embedded=rows) for rows in (None, []))
+    assert np.array_equal(with_["logits"], without["logits"])
+    assert without["embedding"].shape == (0, SHAPE.width)
+
+
 def observed_on(weights, batches):
     model = export(weights, SHAPE, observe=True)
-    names = [output.name for output in model.graph.output if output.name != "logits"]
+    names = [output.name for output in model.graph.output if output.name not in ("logits", "embedding")]
     layers = sorted({name.rpartition(".")[0] for name in names})
     found = (run(model, packed, names) for packed in batches)
     return merge(
@@ -124,20 +177,17 @@ def observed_on(weights, batches):
     )
 
 
-def layer_weight(weights, name):
-    joint = name.endswith(".qkv")
-    return joint_projection(weights, SHAPE, int(name.split(".")[1]))[0] if joint else weights[f"{name}.weight"]
-
-
 def test_int8_graph_stays_near_fp32_in_both_modes(weights):
     observed = observed_on(weights, [packed_batch(seed, shared=seed % 2 == 0) for seed in range(20)])
-    layers = {name: quantize(layer_weight(weights, name), seen) for name, seen in observed.items()}
+    layers = {name: quantize(layer_weight(weights, SHAPE, name), seen) for name, seen in observed.items()}
     model = export(weights, SHAPE, quantized=layers)
     for shared in (True, False):
         packed = packed_batch(100, shared=shared)
         full = oracle(weights, packed)[packed.owners >= 0]
         small = log_odds(run(model, packed))[packed.owners >= 0]
         assert np.sqrt(((full - small) ** 2).mean()) < 0.1 * full.std()
+    packed = packed_batch(100, shared=True)
+    assert (run(model, packed, ["embedding"])["embedding"] * embedding_oracle(weights, packed)).sum(1).min() > 0.995
 
 
 def loud_inputs(seed=1):

@@ -57,7 +57,7 @@ def peak_memory() -> int:
 
 
 @lru_cache(maxsize=4)
-def _load(folder: Path, threads: int | None) -> tuple[onnxruntime.InferenceSession, TextTokenizer]:
+def load_files(folder: Path, threads: int | None) -> tuple[onnxruntime.InferenceSession, TextTokenizer]:
     """The verified session and tokenizer; loaded once for all classifiers of a process."""
     manifest = folder / "manifest.json"
     try:
@@ -89,7 +89,7 @@ class MiniBackbone(AskingBackbone):
         adjustment: Adjustment | None = None,
     ) -> None:
         self._folder = folder or default_folder()
-        self._session, tokenizer = _load(self._folder, threads)
+        self._session, tokenizer = load_files(self._folder, threads)
         super().__init__(Prompter(SPEC, tokenizer, verbalizer), attention, adjustment)
 
     def values(self, documents: Documents) -> Iterator[tuple[int, float]]:
@@ -139,9 +139,9 @@ class MiniBackbone(AskingBackbone):
         return super().facts() | more
 
     def inputs(self, packed: Packed, words: Sequence[int]) -> dict[str, IntArray]:
-        """What the graph is fed for one batch, to read the logits of `words`."""
+        """What the graph is fed for one batch, to read the logits of `words` and no embedding."""
         arrays = {name: getattr(packed, name) for name in ("token_ids", "positions", "segments", "slots")}
-        return arrays | {"words": np.array(words, dtype=np.int64)}
+        return arrays | {"words": np.array(words, dtype=np.int64), "embedded": np.zeros(0, dtype=np.int64)}
 
     def batches(self, queries: Sequence[Query]) -> Iterator[Packed]:
         """The queries as they are run."""

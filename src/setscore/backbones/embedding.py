@@ -1,0 +1,67 @@
+"""Sentence embeddings from the embedded weights: the mean of a text's last hidden states, of length 1.
+
+Training keeps this mean near the vectors of the encoder that the weights began as (all-MiniLM-L6-v2), so one file of
+weights answers questions and gives cosines. A text is read as [CLS] text [SEP], without the words of a prompt.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from setscore.backbones.mini import SPEC, default_folder, load_files
+from setscore.backbones.tokens import TextTokenizer
+from setscore.records import IntArray
+
+READ = 256  # tokens of a text; the vectors that training aimed at saw no more
+# Measured on two cores: a text alone leaves the matrix units idle, a larger batch leaves the cache.
+BATCH_TOKENS = 2048
+
+Vectors = npt.NDArray[np.float32]
+
+
+def sentence_encoder(folder: Path | None = None, threads: int | None = None) -> Callable[[Sequence[str]], Vectors]:
+    """Texts to unit vectors [n, 384], by the packaged int8 graph: no torch, no download."""
+    session, tokenizer = load_files(folder or default_folder(), threads)
+
+    def encode(texts: Sequence[str]) -> Vectors:
+        found = np.zeros((len(texts), session.get_outputs()[1].shape[1]), dtype=np.float32)
+        for numbers, inputs in batches(texts, tokenizer):
+            (found[numbers],) = session.run(["embedding"], inputs)
+        return found
+
+    return encode
+
+
+def batches(
+    texts: Sequence[str], tokenizer: TextTokenizer, batch_tokens: int = BATCH_TOKENS
+) -> Iterator[tuple[list[int], dict[str, IntArray]]]:
+    """Numbers of texts of like length, and what the graph is fed for their embeddings: no slot, so no head."""
+    begin, end = tokenizer.special(*SPEC.begin), tokenizer.special(*SPEC.after_document)
+    room = READ - len(begin) - len(end)
+    rows = [begin + ids[:room] + end for ids in map(tokenizer.ids, texts)]
+    batch: list[int] = []
+    for number in sorted(range(len(rows)), key=lambda number: -len(rows[number])):
+        if batch and (len(batch) + 1) * len(rows[batch[0]]) > batch_tokens:
+            yield batch, _inputs([rows[place] for place in batch])
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch, _inputs([rows[place] for place in batch])
+
+
+def _inputs(rows: Sequence[tuple[int, ...]]) -> dict[str, IntArray]:
+    """Rows of token ids, the longest first, as documents without questions."""
+    shape = (len(rows), len(rows[0]))
+    token_ids, segments = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    for place, row in enumerate(rows):
+        token_ids[place, : len(row)], segments[place, : len(row)] = row, 1
+    return {
+        "token_ids": token_ids,
+        "positions": np.ascontiguousarray(np.broadcast_to(np.arange(shape[1], dtype=np.int64), shape)),
+        "segments": segments,
+        "slots": np.zeros((shape[0], 0), dtype=np.int64),
+        "words": np.zeros(0, dtype=np.int64),
+        "embedded": np.arange(shape[0], dtype=np.int64),
+    }
