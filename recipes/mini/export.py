@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--texts", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=default_folder())
     parser.add_argument("--parity", type=Path, default=ROOT / "tests" / "data" / "fp32_log_odds.json")
+    parser.add_argument("--flips", type=float, default=0.01, help="the share of decisions that int8 may flip")
     arguments = parser.parse_args()
     weights = {name: value.astype(np.float32) for name, value in load_file(arguments.weights).items()}
     texts = [row.document.text for row in read_documents(arguments.texts) if row.document]
@@ -64,6 +65,8 @@ def main() -> None:
     arguments.parity.write_text(json.dumps(report | {"log_odds": np.round(full, 4).tolist()}) + "\n")
     print(f"{full.size} decisions of the parity sample: {flips:.2%} flip, rms error of the log-odds {error:.3f}")
     print(f"{(arguments.out / 'model.onnx').stat().st_size / 1e6:.1f} MB in {arguments.out}")
+    if flips > arguments.flips:
+        raise SystemExit(f"int8 may flip at most {arguments.flips:.0%} of the decisions; look at quantize.py's scales.")
 
 
 def write(folder: Path, graph: bytes) -> None:

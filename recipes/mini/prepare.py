@@ -3,8 +3,9 @@
     python recipes/mini/prepare.py --data DATA --evaluation EVAL --tokenizer tokenizer.json --out prepared.npz
 
 DATA holds the files named in SOURCES (.jsonl.xz, .txt.xz). EVAL is a folder of evaluation datasets; every training
-document that shares two 8-grams with one of them is removed, and the summary says how many. Without it only the labels'
-wordings are checked, and the summary says so.
+row whose document, question or answer shares two 8-grams with one of them is removed, and the summary says how many.
+Without it only the labels' wordings are checked, and the summary says so. `--every 500` reads every 500th row of each
+file, for a try.
 """
 
 import argparse
@@ -13,12 +14,13 @@ import lzma
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
-from overlap import evaluation_ngrams, forbidden_wordings, normal, overlaps
+from overlap import N, evaluation_ngrams, forbidden_wordings, normal, overlaps
 from sources import answers, labelled, natural, running, titles
 from sources.phrases import common_phrases, count_phrases
 from sources.rows import FAMILIES, Label, Row
@@ -26,7 +28,7 @@ from store import Ragged, Store, Texts, tokenize
 from tokenizers import Tokenizer
 
 HERE = Path(__file__).parent
-Read = Callable[[Path, Mapping[str, Any]], Iterator[Row | None]]
+Read = Callable[[Path, Mapping[str, Any], int], Iterator[Row | None]]
 
 
 def main() -> None:
@@ -37,9 +39,10 @@ def main() -> None:
     parser.add_argument("--config", type=Path, default=HERE / "config.yaml")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--summary", type=Path, help="what was read, kept and removed, as JSON")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="read every N-th row of each file")
     arguments = parser.parse_args()
     config = yaml.safe_load(arguments.config.read_text())
-    kept, counts = select(read_all(arguments.data, config["prepare"]), config["prepare"])
+    kept, counts = select(read_all(arguments.data, config["prepare"], arguments.every), config["prepare"])
     clean, removed = without_evaluation(kept, evaluation_texts(arguments.evaluation))
     store = assemble(clean, Tokenizer.from_file(str(arguments.tokenizer)), config)
     store.save(arguments.out)
@@ -58,9 +61,9 @@ def main() -> None:
         arguments.summary.write_text(json.dumps(summary, indent=2) + "\n")
 
 
-def json_lines(path: Path) -> Iterator[dict[str, Any]]:
+def json_lines(path: Path, every: int = 1) -> Iterator[dict[str, Any]]:
     with lzma.open(path, "rt", encoding="utf-8") as stream:
-        yield from map(json.loads, stream)
+        yield from map(json.loads, islice(stream, 0, None, every))
 
 
 def text_lines(path: Path) -> Iterator[str]:
@@ -68,11 +71,11 @@ def text_lines(path: Path) -> Iterator[str]:
         yield from stream
 
 
-def read_natural(data: Path, config: Mapping[str, Any]) -> Iterator[Row | None]:
+def read_natural(data: Path, config: Mapping[str, Any], every: int) -> Iterator[Row | None]:
     """Closed tasks as described in tasks/, titles as labels, open tasks as answers."""
     tasks = natural.load_tasks(HERE / "tasks")
     kinds = {task["task"]: task["kind"] for task in json_lines(data / "natural_instructions_tasks.jsonl.xz")}
-    for record in json_lines(data / "natural_instructions.jsonl.xz"):
+    for record in json_lines(data / "natural_instructions.jsonl.xz", every):
         kind = kinds[record["task"]]
         if kind == "title":
             yield titles.convert(record)
@@ -82,24 +85,24 @@ def read_natural(data: Path, config: Mapping[str, Any]) -> Iterator[Row | None]:
             yield natural.convert(record, tasks[record["task"]])
 
 
-def read_t0(data: Path, config: Mapping[str, Any]) -> Iterator[Row | None]:
-    return map(answers.convert_t0, json_lines(data / "t0_sample.jsonl.xz"))
+def read_t0(data: Path, config: Mapping[str, Any], every: int) -> Iterator[Row | None]:
+    return map(answers.convert_t0, json_lines(data / "t0_sample.jsonl.xz", every))
 
 
-def read_labelled(data: Path, config: Mapping[str, Any]) -> Iterator[Row | None]:
+def read_labelled(data: Path, config: Mapping[str, Any], every: int) -> Iterator[Row | None]:
     labels = labelled.load_labels(HERE / "labelled.yaml")
-    for record in json_lines(data / "newsgroups20.jsonl.xz"):
+    for record in json_lines(data / "newsgroups20.jsonl.xz", every):
         yield labelled.convert_newsgroup(record, labels["newsgroups"])
-    for record in json_lines(data / "emotion.jsonl.xz"):
+    for record in json_lines(data / "emotion.jsonl.xz", every):
         yield labelled.convert_emotion(record, labels["emotion"])
-    for record in json_lines(data / "imdb_sample.jsonl.xz"):
+    for record in json_lines(data / "imdb_sample.jsonl.xz", every):
         yield labelled.convert_review(record, labels["reviews"])
 
 
-def read_running(data: Path, config: Mapping[str, Any]) -> Iterator[Row | None]:
-    yield from titles.headings(text_lines(data / "wikitext2_train.txt.xz"), source="wikitext")
+def read_running(data: Path, config: Mapping[str, Any], every: int) -> Iterator[Row | None]:
+    yield from islice(titles.headings(text_lines(data / "wikitext2_train.txt.xz"), source="wikitext"), 0, None, every)
     for_training, _ = books(data)
-    yield from for_training[: config["books_passages"]]
+    yield from for_training[: config["books_passages"] : every]
 
 
 def books(data: Path) -> tuple[list[Row], list[Row]]:
@@ -114,9 +117,9 @@ SOURCES: Mapping[str, Read] = {
 }
 
 
-def read_all(data: Path, config: Mapping[str, Any]) -> Iterator[Row | None]:
+def read_all(data: Path, config: Mapping[str, Any], every: int = 1) -> Iterator[Row | None]:
     for read in SOURCES.values():
-        yield from read(data, config)
+        yield from read(data, config, every)
 
 
 def select(rows: Iterator[Row | None], config: Mapping[str, Any]) -> tuple[list[Row], dict[str, Any]]:
@@ -156,7 +159,7 @@ def evaluation_texts(folder: Path | None) -> Iterator[str]:
 
 
 def without_evaluation(rows: list[Row], evaluation: Iterator[str]) -> tuple[list[Row], dict[str, Any]]:
-    """Rows without a copied document, and without a label worded as one of the evaluation sets."""
+    """Rows without a copied text, and without a label worded as one of the evaluation sets."""
     ngrams, forbidden = evaluation_ngrams(evaluation), forbidden_wordings()
     copied: Counter[str] = Counter()
     worded: Counter[str] = Counter()
@@ -168,7 +171,7 @@ def without_evaluation(rows: list[Row], evaluation: Iterator[str]) -> tuple[list
 
     clean = []
     for row in rows:
-        if overlaps(row.document, ngrams):
+        if any(overlaps(text, ngrams) for text in row_texts(row)):
             copied[row.source] += 1
             continue
         kept = Row(
@@ -176,6 +179,13 @@ def without_evaluation(rows: list[Row], evaluation: Iterator[str]) -> tuple[list
         )
         clean.append(kept)
     return clean, {"documents": dict(copied), "wordings": dict(worded.most_common())}
+
+
+def row_texts(row: Row) -> Iterator[str]:
+    """The document of a row, and its questions and its answer where they are long enough to be copied text."""
+    yield row.document
+    others = [question for question, _ in row.asks] + ([] if row.answer is None else [row.answer])
+    yield from (text for text in others if len(text.split()) > N)
 
 
 def assemble(rows: list[Row], tokenizer: Tokenizer, config: Mapping[str, Any]) -> Store:

@@ -33,7 +33,8 @@ def main() -> None:
     parser.add_argument("--validation", type=Path, help="labelled sets that each run is measured on (validate.py)")
     parser.add_argument("--out", type=Path, default=Path("build/mini"))
     parser.add_argument("--package", type=Path, help="where the model goes; default: OUT/package")
-    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--smoke", action="store_true", help="a toy on the CPU")
+    parser.add_argument("--every", type=int, default=500, metavar="N", help="with --smoke: of the data every N-th row")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name, wanted, command in stages(arguments, yaml.safe_load((HERE / "config.yaml").read_text())):
@@ -52,9 +53,10 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[Stage]
     texts = scale_texts(arguments.data, out / "scale_texts.jsonl")
     common = {"--store": store, "--taught": taught, "--base": base, "--tokenizer": TOKENIZER}
     evaluation = {"--evaluation": arguments.evaluation} if arguments.evaluation else {}
+    every = {"--every": arguments.every} if arguments.smoke else {}
     found = [
         stage("prepare", store, {"--data": arguments.data, "--tokenizer": TOKENIZER, "--out": store, **evaluation,
-                                 "--summary": out / "summary.json"}),
+                                 "--summary": out / "summary.json", **every}),
         stage("teach", taught / "cosines.npy", {"--store": store, "--base": base, "--out": taught}),
     ]  # fmt: skip
     runs, shares = training(arguments, config, common)
@@ -65,12 +67,14 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[Stage]
     found += [*runs, (name, weights, [command[0], *averaged, "--share", *map(str, shares), *command[1:]])]
     export = {"--weights": weights, "--tokenizer": TOKENIZER, "--texts": texts, "--out": package}
     parity = HERE.parents[1] / "tests" / "data" / "fp32_log_odds.json" if arguments.package else out / "parity.json"
-    found.append(stage("export", package / "manifest.json", {**export, "--parity": parity}))
+    flips = {"--flips": 1} if arguments.smoke else {}  # a toy's log-odds all lie near 0
+    found.append(stage("export", package / "manifest.json", {**export, "--parity": parity, **flips}))
     sane = {"--weights": weights, "--tokenizer": TOKENIZER, "--data": arguments.data, "--out": out / "sanity.json"}
     if arguments.smoke:
         sane["--passages"] = 5
     found.append(stage("sanity", out / "sanity.json", sane))
-    found.append(stage("card", out / "card.md", {"--run": out, "--parity": parity, "--out": out / "card.md"}))
+    card = package / "README.md"
+    found.append(stage("card", card, {"--run": out, "--parity": parity, "--out": card}))
     return found
 
 

@@ -90,7 +90,7 @@ def slot_bias(
     model: Mini, words: Vocabulary, tokenizer: Tokenizer, data: Path, generator: np.random.Generator, *, documents: int
 ) -> list[float]:
     """Mean log-odds of each slot over documents and random label orders: all equal where there is no slot bias."""
-    rows = [row for row in islice(read_labelled(data, {}), documents) if row is not None]
+    rows = [row for row in islice(read_labelled(data, {}, 1), documents) if row is not None]
     sums = np.zeros(LABELS_PER_LIST)
     for row in rows:
         labels = [label[0] for label in (*row.yes[:1], *row.no)]

@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from overlap import N, evaluation_ngrams, forbidden_wordings, ngrams, normal, overlaps
+from prepare import without_evaluation
+from sources.rows import Row
 
 WORDS = st.lists(st.integers(0, 9999).map(str), min_size=N + 2, max_size=40, unique=True)
 
@@ -49,3 +51,16 @@ def test_every_inventory_is_forbidden():
     ):
         assert normal(wording) in forbidden
     assert normal("a picnic in the park") not in forbidden
+
+
+def test_questions_and_answers_are_looked_at_too():
+    copied = "the court found that the applicant had been held without a hearing for months"
+    rows = [
+        Row("a", "Another text.", asks=((f"Is it so that {copied}?", True),)),
+        Row("b", "What did it find?", answer=f"It says {copied}."),
+        Row("c", f"As reported, {copied}."),
+        Row("d", "A text of its own.", asks=(("Is it short?", False),), answer="no"),
+    ]
+    clean, removed = without_evaluation(rows, iter([copied, "no", "is it short"]))
+    assert [row.source for row in clean] == ["d"]
+    assert removed["documents"] == {"a": 1, "b": 1, "c": 1}

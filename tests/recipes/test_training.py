@@ -4,6 +4,7 @@ import json
 import lzma
 import subprocess
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import yaml
 from average import average
 from prepare import HERE
 from safetensors.numpy import load_file, save_file
+from store import Store
 
 torch = pytest.importorskip("torch")
 
@@ -70,7 +72,7 @@ def run(*arguments):
 @pytest.fixture(scope="module")
 def made(data, encoder, tmp_path_factory):
     out = tmp_path_factory.mktemp("mini")
-    said = run(HERE / "run.py", "--data", data, "--base", encoder[0], "--out", out, "--smoke")
+    said = run(HERE / "run.py", "--data", data, "--base", encoder[0], "--out", out, "--smoke", "--every", 1)
     return out, said
 
 
@@ -78,19 +80,30 @@ def test_every_stage_leaves_its_result(made):
     out, _ = made
     for name in ("prepared.npz", "taught/cosines.npy", "run-language/weights.safetensors", "run-encoder-1/log.jsonl"):
         assert (out / name).exists(), name
-    for name in ("weights.safetensors", "package/manifest.json", "sanity.json", "card.md", "parity.json"):
+    for name in ("weights.safetensors", "package/manifest.json", "sanity.json", "package/README.md", "parity.json"):
         assert (out / name).exists(), name
+
+
+def test_every_nth_row_of_each_file(data, tmp_path):
+    tokenizer = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
+    rows = []
+    for every in (1, 10):
+        out = tmp_path / f"{every}.npz"
+        run(HERE / "prepare.py", "--data", data, "--tokenizer", tokenizer, "--out", out, "--every", every)
+        rows.append(Counter(np.array(Store.load(out).sources)[Store.load(out).row_source].tolist()))
+    assert rows[1].keys() == rows[0].keys()
+    assert all(rows[1][source] <= -(-count // 10) for source, count in rows[0].items())
 
 
 def test_a_second_start_does_nothing_again(made, data, encoder):
     out, _ = made
-    said = run(HERE / "run.py", "--data", data, "--base", encoder[0], "--out", out, "--smoke")
+    said = run(HERE / "run.py", "--data", data, "--base", encoder[0], "--out", out, "--smoke", "--every", 1)
     assert said.count("is there") == 9
     assert "export.py" not in said
 
 
 def test_the_card_says_what_was_done(made):
-    text = (made[0] / "card.md").read_text()
+    text = (made[0] / "package" / "README.md").read_text()
     assert "2 short runs" in text
     assert "(not checked in this run)" in text
     assert "<<" not in text
