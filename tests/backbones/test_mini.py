@@ -85,6 +85,12 @@ def test_int8_flips_under_one_percent_of_the_decisions_of_fp32(scores, capsys):
     assert flips < 0.01
 
 
+def test_another_machine_gives_the_same_scores(scores):
+    """Against what the machine that exported the graph found: kernels may round differently, no more."""
+    exported = np.array(json.loads((DATA / "fp32_log_odds.json").read_text())["int8_log_odds"])
+    assert np.abs(exported - scores).max() < STABLE
+
+
 def test_exact_and_shared_agree_as_far_as_they_do(sample, scores, capsys):
     texts, labels = sample
     exact = SetScoreClassifier(labels, attention="exact").decision_function(texts)
