@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from setscore import SetScoreClassifier
-from setscore.backbones import load_backbone
+from setscore.backbones import backbone_spec, load_backbone
 from setscore.backbones.mini import default_folder
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError, DocumentError, LabelError, TruncationWarning
@@ -98,7 +98,7 @@ def test_odd_texts_get_the_same_score_alone_as_among_others(classifier, together
 def test_a_megabyte_is_cut_and_says_so():
     text = "Crude oil prices fell again. " * 35_000
     assert len(text) > 1_000_000
-    classifier = SetScoreClassifier(LABELS)
+    classifier = SetScoreClassifier(LABELS, long_documents="truncate")
     message = r"^1 of 2 documents were truncated; long_documents='chunk' reads them whole\.$"
     with pytest.warns(TruncationWarning, match=message):
         scores = classifier.score_documents([text, "short"])
@@ -109,11 +109,22 @@ def test_a_megabyte_is_cut_and_says_so():
         np.testing.assert_allclose(classifier.decision_function([text[:100_000]])[0], scores.log_odds[0], atol=1e-3)
 
 
+def test_by_default_a_long_document_is_read_whole_and_a_huge_one_is_not():
+    text = "The striker scored twice in the cup final. " * 80 + "Crude oil prices fell again. " * 80
+    alone = SetScoreClassifier(LABELS).score_documents([text])
+    chunk = SetScoreClassifier(LABELS, long_documents="chunk").score_documents([text])
+    np.testing.assert_array_equal(alone.log_odds, chunk.log_odds)
+    with pytest.warns(TruncationWarning, match="1 of 1 documents were truncated"):
+        assert (
+            SetScoreClassifier(LABELS).score_documents([text * 10]).forwards == backbone_spec("setscore-mini").windows
+        )
+
+
 def test_chunks_read_what_truncation_does_not():
     text = "The striker scored twice in the cup final. " * 80 + "Crude oil prices fell again. " * 80
     chunk = SetScoreClassifier(LABELS, long_documents="chunk").score_documents([text])
     with pytest.warns(TruncationWarning):
-        cut = SetScoreClassifier(LABELS).score_documents([text])
+        cut = SetScoreClassifier(LABELS, long_documents="truncate").score_documents([text])
     assert not chunk.truncated.any()
     assert chunk.log_odds[0, 0] > cut.log_odds[0, 0] + 1
 

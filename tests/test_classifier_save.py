@@ -97,8 +97,8 @@ def test_the_file_is_plain_json_with_a_format(tmp_path):
             "template": "Document:\n{document}\n\nQuestion: Does this document express {label}?\nAnswer:",
             "verbalizer": {"yes": "yes", "no": "no"},
             "attention": "auto",
-            "long_documents": "truncate",
-            "pool": "max",
+            "long_documents": "auto",
+            "pool": "logmeanexp",
             "overlap": 64,
             "calibration": {
                 "name": "auto",

@@ -46,7 +46,7 @@ class SetScoreClassifier(TextClassifier):
     template        the name of a question, a question with {label}, or a whole prompt with {document} and {label}
     verbalizer      the answers to compare: "yes/no", "true/false", "relevant/irrelevant", "present/absent"
     attention       "auto" (native to the backbone), "shared" (document read once) or "exact" (once per label)
-    long_documents  "truncate" (read the beginning; how many is reported) or "chunk" (overlapping windows)
+    long_documents  "truncate" (read the beginning), "chunk" (overlapping windows), "auto" (as suits the backbone)
     shortlist       32, "cosine:32": only the labels nearest to a document; "parents": children of likely parents
     blend           "cosine" averages the model's log-odds with a sentence encoder's cosine; `fit` weighs the two
     pool, overlap   how windows become one score ("max", "mean", "logmeanexp"), and the tokens they share
@@ -63,8 +63,8 @@ class SetScoreClassifier(TextClassifier):
         template: str | Template = "express",
         verbalizer: str | Verbalizer = "yes/no",
         attention: str = "auto",
-        long_documents: str = "truncate",
-        pool: str = "max",
+        long_documents: str = "auto",
+        pool: str = "logmeanexp",
         overlap: int = 64,
         shortlist: int | str | Shortlist | Descent | None = None,
         blend: str | Ensemble | None = None,

@@ -132,7 +132,7 @@ def test_windows_of_long_documents_are_pooled():
     text, labels = "oil and rain. " * 400, LabelSet.of(NAMES)
     backbone = PlantedBackbone()
     cut = UnaryScorer().score(backbone, [text], labels)
-    whole = UnaryScorer(reading=Reading("chunk")).score(backbone, [text], labels)
+    whole = UnaryScorer(reading=Reading("chunk", "max")).score(backbone, [text], labels)
     assert cut.truncated.tolist() == [True]
     assert whole.truncated.tolist() == [False]
     assert whole.forwards > 1

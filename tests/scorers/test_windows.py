@@ -79,8 +79,8 @@ def test_chunking_finds_what_truncation_cannot_see():
     text = filler + "Crude oil prices fell sharply as OPEC raised its output of petroleum."
     labels = LabelSet.of(["crude oil"])
     template = Template.of("article-about")
-    cut = PerLabelScorer(template).score(BACKBONE, [text], labels)
-    whole = PerLabelScorer(template, long_documents="chunk").score(BACKBONE, [text], labels)
+    cut = PerLabelScorer(template, long_documents="truncate").score(BACKBONE, [text], labels)
+    whole = PerLabelScorer(template, long_documents="chunk", pool="max").score(BACKBONE, [text], labels)
     assert cut.truncated.tolist() == [True]
     assert whole.truncated.tolist() == [False]
     assert whole.log_odds[0, 0] > cut.log_odds[0, 0] + 1

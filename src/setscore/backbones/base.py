@@ -30,6 +30,7 @@ class BackboneSpec:
     block: int = 0  # block-causal attention: a token sees the blocks up to its own; 0: it sees everything
     chat: tuple[str, str] | None = None  # what a chat template puts before the prompt, and between it and the answer
     chat_tokens: int = 0  # how many tokens that takes, when the backbone is asked in chat mode
+    windows: int = 1  # windows of a long document that are read unless told otherwise; 1 truncates, as the paper does
     temperature: float = 1.0  # of the log-odds before any labelled document was seen,
     competition: float = 0.0  # and how much labels compete then (calibration/unfitted.py)
     repository: str | None = None  # where its weights live on the Hugging Face Hub,

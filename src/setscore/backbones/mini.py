@@ -33,6 +33,7 @@ SPEC = BackboneSpec(
     begin=("[CLS]",),
     after_document=("[SEP]",),
     after_question=("[SEP]",),
+    windows=16,
     temperature=0.5,
     competition=0.35,
 )

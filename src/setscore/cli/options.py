@@ -68,7 +68,7 @@ class Model:
     template: Template = "express"
     attention: Attention = "auto"
     verbalizer: Verbalizer = "yes/no"
-    long_documents: Annotated[str, typer.Option(help="truncate, or chunk into overlapping windows.")] = "truncate"
+    long_documents: Annotated[str, typer.Option(help="truncate, chunk into overlapping windows, or auto.")] = "auto"
     shortlist: Annotated[
         str | None,
         typer.Option(

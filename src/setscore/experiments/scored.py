@@ -158,7 +158,7 @@ def describe(classifier: SetScoreClassifier, dataset: Dataset) -> dict[str, Any]
         "template": Template.of(classifier.template).text,
         "attention": native if classifier.attention == "auto" else classifier.attention,
         "verbalizer": f"{verbalizer.yes}/{verbalizer.no}",
-        "long_documents": classifier.long_documents,
+        **_reading(classifier, spec.windows),
         "version": __version__,
         "fingerprint": dataset.fingerprint,
     }
@@ -166,8 +166,6 @@ def describe(classifier: SetScoreClassifier, dataset: Dataset) -> dict[str, Any]
         config["scorer"] = classifier.scorer
     if learned := getattr(classifier, "learned_", None):
         config["learned"] = learned
-    if classifier.long_documents == "chunk":
-        config |= {"pool": classifier.pool, "overlap": classifier.overlap}
     if blend := blend_of(getattr(classifier, "blend_", classifier.blend)):
         config |= {"blend": blend.sentence(), "scales": [list(scale) for scale in blend.scales]}
     if shortlist := shortlist_of(getattr(classifier, "shortlist_", classifier.shortlist)):
@@ -175,6 +173,17 @@ def describe(classifier: SetScoreClassifier, dataset: Dataset) -> dict[str, Any]
             "shortlist": {key: value for key, value in vars(shortlist).items() if key not in ("cache", "memory")}
         }
     return config
+
+
+def _reading(classifier: SetScoreClassifier, windows: int) -> dict[str, Any]:
+    """How long documents are read, in the words that say the same whatever the defaults are."""
+    mode = classifier.long_documents
+    if mode == "auto" and (windows == 1 or classifier.scorer != "per_label"):
+        mode = "truncate"
+    if mode == "truncate":
+        return {"long_documents": mode}
+    most = {"windows": windows} if mode == "auto" else {}
+    return {"long_documents": mode, "pool": classifier.pool, "overlap": classifier.overlap} | most
 
 
 def _weights(backbone: str) -> str | None:

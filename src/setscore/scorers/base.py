@@ -12,7 +12,7 @@ from setscore.backbones import Backbone
 from setscore.errors import BackboneError, SetScoreError
 from setscore.prompts import SetTemplate
 from setscore.records import BoolArray, FloatArray, LabelSet, Query, Scores
-from setscore.scorers.windows import check_options, document_room, pool_windows, split_document
+from setscore.scorers.windows import check_options, document_room, pool_windows, read_windows, split_document
 
 Progress = Callable[[int], None]  # called with the number of documents done since the last call
 
@@ -45,10 +45,10 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True)
 class Reading:
-    """How documents are read: see `SetScoreClassifier`."""
+    """How documents are read: see `SetScoreClassifier`. "auto" truncates where all labels stand in one prompt."""
 
-    long_documents: str = "truncate"
-    pool: str = "max"
+    long_documents: str = "auto"
+    pool: str = "logmeanexp"
     overlap: int = 64
     max_document_tokens: int | None = 600
 
@@ -155,8 +155,7 @@ class SetScorer(ABC):
             if asked not in rooms:
                 rooms[asked] = self._room(backbone, texts)
             cut = split_document(backbone, documents[row], room=rooms[asked], overlap=self.reading.overlap)
-            if self.reading.long_documents == "truncate":
-                truncated[row], cut = len(cut) > 1, cut[:1]
+            cut, truncated[row] = read_windows(cut, self.reading.long_documents, most=1)
             windows += [Window(row, text, asked, texts) for text in cut]
         return windows, truncated
 

@@ -18,7 +18,7 @@ from setscore.errors import SetScoreError, TemplateError
 from setscore.prompts import Template
 from setscore.records import BoolArray, LabelSet, Query, Scores
 from setscore.scorers.base import Progress
-from setscore.scorers.windows import check_options, document_room, pool_windows, split_document
+from setscore.scorers.windows import check_options, document_room, pool_windows, read_windows, split_document
 
 BLOCK_QUERIES = 8192  # queries held in memory at once; progress is told after each block
 LONGEST = 256  # label texts whose tokens are counted, beside those that are asked
@@ -29,8 +29,8 @@ class PerLabelScorer:
     """The options of the method; `score` is the method."""
 
     template: Template
-    long_documents: str = "truncate"
-    pool: str = "max"
+    long_documents: str = "auto"
+    pool: str = "logmeanexp"
     overlap: int = 64
     max_document_tokens: int | None = 600
 
@@ -72,8 +72,7 @@ class PerLabelScorer:
             places: list[tuple[int, list[int], int]] = []  # document, its labels, how many windows
             for row in block:
                 windows = split_document(backbone, documents[row], room=room, overlap=self.overlap)
-                if self.long_documents == "truncate":
-                    truncated[row], windows = len(windows) > 1, windows[:1]
+                windows, truncated[row] = read_windows(windows, self.long_documents, backbone.spec.windows)
                 asked = np.flatnonzero(scored[row]).tolist()
                 queries += [self.template.query(window, texts[i]) for window in windows for i in asked]
                 places.append((row, asked, len(windows)))

@@ -8,7 +8,7 @@ from setscore.backbones import Backbone
 from setscore.errors import BackboneError, SetScoreError, unknown_name
 from setscore.records import FloatArray, Query, Slot
 
-LONG_DOCUMENTS = ("truncate", "chunk")
+LONG_DOCUMENTS = ("auto", "truncate", "chunk")
 POOLS = ("max", "mean", "logmeanexp")
 LEAST_ROOM = 16  # a document part shorter than this says nothing
 MOST_TOKENS_OF_A_CHARACTER = 4  # canonical decomposition and UTF-8 bytes both stop at four
@@ -78,6 +78,12 @@ def _boundary(spans: Sequence[tuple[int, int]], low: int, high: int) -> int | No
     word = (place for place in places if spans[place][0] > spans[place - 1][1])
     character = (place for place in places if spans[place][0] == spans[place - 1][1])
     return next(word, None) or next(character, None)
+
+
+def read_windows(windows: list[str], long_documents: str, most: int) -> tuple[list[str], bool]:
+    """The windows to read, and whether any is left out. `most` is how many "auto" reads."""
+    most = {"truncate": 1, "chunk": len(windows), "auto": most}[long_documents]
+    return windows[:most], len(windows) > most
 
 
 def pool_windows(parts: FloatArray, pool: str) -> FloatArray:
