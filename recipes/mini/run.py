@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("build/mini"))
     parser.add_argument("--package", type=Path, help="where the model goes; default: OUT/package")
     parser.add_argument("--smoke", action="store_true", help="a toy on the CPU")
-    parser.add_argument("--every", type=int, default=500, metavar="N", help="with --smoke: of the data every N-th row")
+    parser.add_argument("--every", type=int, default=2000, metavar="N", help="with --smoke: of the data every N-th row")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name, wanted, command in stages(arguments, yaml.safe_load((HERE / "config.yaml").read_text())):
@@ -50,7 +50,7 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[Stage]
     out, base = arguments.out, arguments.base or find_base()
     package = arguments.package or out / "package"
     store, taught, weights = out / "prepared.npz", out / "taught", out / "weights.safetensors"
-    texts = scale_texts(arguments.data, out / "scale_texts.jsonl")
+    texts = scale_texts(arguments.data, out / "scale_texts.jsonl", (8, 2) if arguments.smoke else (160, 40))
     common = {"--store": store, "--taught": taught, "--base": base, "--tokenizer": TOKENIZER}
     evaluation = {"--evaluation": arguments.evaluation} if arguments.evaluation else {}
     every = {"--every": arguments.every} if arguments.smoke else {}
@@ -116,7 +116,7 @@ def find_base() -> Path:
     return Path(spec.origin).parent / "model" / "model.safetensors"
 
 
-def scale_texts(data: Path, path: Path, counts: Sequence[int] = (160, 40)) -> Path:
+def scale_texts(data: Path, path: Path, counts: Sequence[int]) -> Path:
     """Prompts and reviews on which export.py sees how large activations are; drawn with a fixed seed."""
     generator = random.Random(13)
     prompts = [record["prompt"] for record in json_lines(data / "t0_sample.jsonl.xz")]

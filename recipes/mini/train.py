@@ -198,7 +198,8 @@ class Run:
             at_masks = self.model.logits(hidden[masked[:, 0], masked[:, 1]]).float()
         answers = at_slots[:, [self.words.yes, self.words.no]]
         logs = answers - at_slots.logsumexp(dim=-1, keepdim=True)
-        found = {"slot": -(yes * logs[:, 0] + (1 - yes) * logs[:, 1]).mean()}
+        asked = max(1, len(slots))  # a small batch may hold no question at all
+        found = {"slot": -(yes * logs[:, 0] + (1 - yes) * logs[:, 1]).sum() / asked}
         odds = answers[:, 0] - answers[:, 1]
         groups = put(batch.groups)
         scores = torch.where(groups >= 0, odds[groups.clamp(min=0)], float("-inf"))
@@ -206,9 +207,9 @@ class Run:
         found["diffusion"] = self.diffusion(at_masks, masked[:, 2], put(batch.weights)[: len(masked)], batch)
         wanted = put(batch.embeddings)
         given = pooled(hidden, parts, segments, int(batch.parts.max()))[wanted[:, 0], wanted[:, 1] - 1]
-        found["embedding"] = (1 - (given * self.targets[wanted[:, 2]].float()).sum(dim=1)).mean()
+        found["embedding"] = (1 - (given * self.targets[wanted[:, 2]].float()).sum(dim=1)).sum() / max(1, len(wanted))
         found["total"] = sum((weight[name] * value for name, value in found.items()), torch.zeros((), device=device))
-        found["accuracy"] = ((odds > 0) == (yes > 0.5)).float().mean()
+        found["accuracy"] = ((odds > 0) == (yes > 0.5)).float().sum() / asked
         return found
 
     def diffusion(self, logits: Tensor, tokens: Tensor, weights: Tensor, batch: Batch) -> Tensor:

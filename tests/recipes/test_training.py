@@ -153,6 +153,18 @@ def test_training_goes_on_where_it_was_stopped(made, data, encoder, tmp_path):
         assert np.abs(stopped[name].astype(float) - value).max() < 1e-3, name
 
 
+def test_a_batch_without_questions_teaches_the_language_alone(made, encoder, tmp_path):
+    """Running text only: nothing is asked, no embedding is compared, and every loss is still a number."""
+    out, _ = made
+    tokenizer = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
+    common = ["--store", out / "prepared.npz", "--taught", out / "taught", "--base", encoder[0], "--device", "cpu"]
+    kinds = "kinds={labels: 0, asks: 0, titles: 0, phrases: 0, answers: 0, running: 1, lists: 0}"
+    run(HERE / "train.py", "--out", tmp_path, "--tokenizer", tokenizer, *common, "--workers", 0, "--steps", 2,
+        "--set", "rows=2", kinds)  # fmt: skip
+    entries = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert all(np.isfinite(value) for entry in entries for value in entry.values())
+
+
 def test_the_encoder_is_loaded_as_it_is(encoder):
     """With everything in segment 1 the model is the encoder: the same hidden states, hence the same embedding."""
     path, bert = encoder
