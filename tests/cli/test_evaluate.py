@@ -240,8 +240,10 @@ def test_a_saved_classifier_is_measured_and_told_if_on_its_own_documents(own):
     assert code == 0
     assert "temperature is measured on the 10 documents it was fitted on; that flatters it. Measure on others." in err
     assert "of the decisions are left to you" in err
-    rows = [line.split("  ")[0].strip() for line in out.splitlines()[1:4]]
-    assert rows == ["permuted.csv", "threshold 0.5", "every label"]
+    rows = [line.strip() for line in out.splitlines()[1:4]]
+    assert rows[0].startswith("permuted.csv  temperature?margin=0.2 ")
+    assert rows[1].startswith("threshold 0.5 ")
+    assert rows[2].startswith("every label ")
     (own / "others.csv").write_text(
         "body,tags\nPetrol is dearer.,oil\nA late goal.,sports\n" + lines[1].rpartition(",")[0]
     )
