@@ -131,6 +131,12 @@ def evaluate(
             draw(made[-1], pictures, kinds[0])
 
     failed = for_each({name: partial(run, name, load) for name, load in wanted.items()})
+    _show(made, group_column, per_label=per_label)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _show(made: Sequence[Report], group_column: str | None, *, per_label: bool) -> None:
     show_reports(made)
     if group_column is not None:
         show_groups(made[0], group_column)
@@ -140,8 +146,6 @@ def evaluate(
             show_labels(f"{one.name}, {first.name}", [row.labels for row in first.rows.values()])
         if one.pairs:
             show_pairs(one.name, one.pairs)
-    if failed:
-        raise typer.Exit(1)
 
 
 def _saved_parts(folder: Path, ready: Experiment) -> dict[str, Scored]:
