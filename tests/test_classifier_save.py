@@ -102,7 +102,7 @@ def test_the_file_is_plain_json_with_a_format(tmp_path):
             "overlap": 64,
             "calibration": {
                 "name": "auto",
-                "options": {"objective": "micro_f1", "cost": [1.0, 1.0], "least": 0, "most": None},
+                "options": {"objective": "micro_f1", "cost": [1.0, 1.0], "least": 0, "most": None, "margin": 0.0},
             },
             "threshold": 0.5,
         },

@@ -207,3 +207,35 @@ def test_per_label_table():
         "f1": pytest.approx(2 / 3),
     }
     assert rows[1]["f1"] == pytest.approx(2 / 3)
+
+
+@settings(deadline=None, max_examples=40)
+@given(cases())
+def test_intervals_are_around_the_metrics_themselves(case):
+    gold, predicted, probabilities = case
+    found, whole = bootstrap(gold, predicted, probabilities, rounds=20), all_metrics(gold, predicted, probabilities)
+    assert {"micro_f1", "macro_recall", "sample_f1", "jaccard", "exact_match", "hamming_loss", "ece"} <= found.keys()
+    for name, interval in found.items():
+        assert interval.value == pytest.approx(whole[name], abs=EXACT)
+        assert interval.low <= interval.high
+    assert bootstrap(gold, predicted, rounds=20).keys() == found.keys() - {"ece", "brier"}
+
+
+def test_resampled_metrics_are_those_of_the_documents_that_were_drawn():
+    gold, predicted = sample(3, documents=9)
+    probabilities = np.random.default_rng(0).random(gold.shape)
+    seed, found = 5, bootstrap(gold, predicted, probabilities, rounds=1, seed=5)
+    times = np.random.default_rng(seed).multinomial(len(gold), np.full(len(gold), 1 / len(gold)))
+    rows = np.repeat(np.arange(len(gold)), times)
+    whole = all_metrics(gold[rows], predicted[rows], probabilities[rows])
+    for name, interval in found.items():
+        assert interval.low == pytest.approx(whole[name], abs=EXACT)
+
+
+def test_compare_measures_every_metric_of_decisions():
+    gold, predicted = sample(0)
+    found = compare(gold, predicted, gold)
+    assert found["exact_match"].difference == pytest.approx(1 - (gold == predicted).all(axis=1).mean())
+    assert found["hamming_loss"].difference == pytest.approx(-(gold != predicted).mean())
+    assert all(one.low <= one.difference <= one.high for one in found.values())
+    assert found["jaccard"].p_value < 0.01

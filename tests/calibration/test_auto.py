@@ -21,12 +21,13 @@ def test_it_says_what_it_chose_and_why():
 @pytest.mark.parametrize("objective", ["micro_f1", "macro_f1", "sample_f1", "cost"])
 def test_the_scores_are_those_of_documents_that_were_not_fitted_on(objective):
     log_odds, gold = biased(1, documents=60)
-    calibration = AutoCalibration(objective=objective, cost=(1.0, 3.0)).fit(log_odds, gold)
+    options = {"objective": objective} | ({"cost": (1.0, 3.0)} if objective == "cost" else {})
+    calibration = AutoCalibration(**options).fit(log_odds, gold)
     fold = assign(60)
     for name, kind in CANDIDATES.items():
         decisions = np.zeros_like(gold)
         for number in range(5):
-            candidate = kind(objective=objective, cost=(1.0, 3.0)).fit(log_odds[fold != number], gold[fold != number])
+            candidate = kind(**options).fit(log_odds[fold != number], gold[fold != number])
             decisions[fold == number] = candidate.predict(log_odds[fold == number])
         if objective == "cost":
             expected = -((~gold & decisions).sum() + 3 * (gold & ~decisions).sum()) / gold.size

@@ -1,5 +1,6 @@
 """What every calibration does alike: caps, doubt, fingerprints, and what it refuses."""
 
+import json
 import warnings
 
 import numpy as np
@@ -65,6 +66,10 @@ def test_undecided_is_what_lies_near_the_threshold(name):
         np.testing.assert_array_equal(calibration.undecided(LOG_ODDS, margin), near)
     assert calibration.undecided(LOG_ODDS, 1.1).all()
     assert not calibration.undecided(LOG_ODDS, 0.0).any()
+    assert not calibration.undecided(LOG_ODDS).any()
+    with_margin = CALIBRATIONS[name](margin=0.3).fit(LOG_ODDS, GOLD)
+    np.testing.assert_array_equal(with_margin.undecided(LOG_ODDS), calibration.undecided(LOG_ODDS, 0.3))
+    np.testing.assert_array_equal(with_margin.predict(LOG_ODDS), calibration.predict(LOG_ODDS))
 
 
 def test_what_was_not_asked_has_probability_0_and_is_neither_predicted_nor_undecided():
@@ -73,16 +78,21 @@ def test_what_was_not_asked_has_probability_0_and_is_neither_predicted_nor_undec
     row = [[NOT_ASKED, -800.0]]
     assert calibration.transform(row).tolist() == [[0.0, 0.0]]
     assert calibration.predict(row).tolist() == [[False, True]]
-    assert calibration.undecided(row).tolist() == [[False, True]]
+    assert calibration.undecided(row, 0.1).tolist() == [[False, True]]
 
 
-@pytest.mark.parametrize("name", GOLD_NEEDED)
-def test_the_slice_that_was_fitted_on_is_recognised(name):
+@pytest.mark.parametrize("name", FITTED_ON_FEW)
+def test_the_slice_that_was_fitted_on_is_recognised_in_any_order(name):
     calibration = CALIBRATIONS[name]().fit(LOG_ODDS, GOLD)
+    order = [2, 0, 3, 1]
     assert calibration.fitted_on(LOG_ODDS.tolist(), GOLD.astype(bool))
-    assert restore(calibration.state(), 3).fitted_on(LOG_ODDS, GOLD)
+    assert calibration.fitted_on(LOG_ODDS[order], GOLD[order])
+    assert restore(json.loads(json.dumps(calibration.state())), 3).fitted_on(LOG_ODDS[order], GOLD[order])
+    assert calibration.seen(LOG_ODDS[order], GOLD[order]) == 4
+    assert calibration.seen(np.vstack([LOG_ODDS[:2], LOG_ODDS + 1]), np.vstack([GOLD[:2], GOLD])) == 2
+    assert calibration.seen(LOG_ODDS[[0, 0, 0]], GOLD[[0, 0, 0]]) == 1  # one document was fitted on once
     assert not calibration.fitted_on(LOG_ODDS[:3], GOLD[:3])
-    assert not calibration.fitted_on(LOG_ODDS, 1 - GOLD)
+    assert calibration.fitted_on(LOG_ODDS, 1 - GOLD) == (name == "bias")  # it looks at no gold labels
     assert not calibration.fitted_on(LOG_ODDS + 1e-9, GOLD)
     assert not UnfittedCalibration().for_labels(3).fitted_on(LOG_ODDS, GOLD)
 
@@ -132,6 +142,8 @@ def test_another_number_of_labels_is_refused(name):
         ({"least": -1}, r"0 <= least <= most and most >= 1 are needed, got -1 and None\."),
         ({"least": 3, "most": 2}, "got 3 and 2"),
         ({"most": 0}, "got 0 and 0"),
+        ({"cost": (1.0, 4.0)}, r"cost is for the objective 'cost'; got \(1\.0, 4\.0\) with 'micro_f1'\."),
+        ({"margin": 2.0}, r"margin lies between 0 and 1, got 2\.0\."),
     ],
 )
 @pytest.mark.parametrize("name", sorted(set(GOLD_NEEDED) - {"paper"}))

@@ -68,3 +68,10 @@ def test_scorers_that_start_from_decisions_get_one_that_looks_at_a_label_alone()
     alone = AutoCalibration().label_by_label()
     assert isinstance(alone, LabelByLabel)
     assert alone.fit(log_odds, gold).chosen_.name != "levelled"
+
+
+def test_log_odds_that_hardly_differ_teach_no_level():
+    log_odds = np.array([[0.0, 0.0], [1e-251, -np.inf]])
+    fitted = LevelledCalibration().fit(log_odds, [[0, 0], [1, 0]])
+    assert fitted.levels_.tolist() == [1.0, 0.0, 0.0]
+    assert np.isfinite(fitted.transform(log_odds)).all()

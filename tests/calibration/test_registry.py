@@ -17,6 +17,7 @@ from setscore.calibration import (
     describe,
     make,
     restore,
+    spelt,
 )
 from setscore.errors import SetScoreError
 
@@ -150,3 +151,45 @@ def test_an_option_that_is_not_known_is_refused():
 
 def test_every_calibration_is_listed_under_its_name():
     assert all(kind.name == name and issubclass(kind, Calibration) for name, kind in CALIBRATIONS.items())
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("platt?objective=macro_f1", {"objective": "macro_f1"}),
+        ("auto?objective=cost&cost=1:4", {"objective": "cost", "cost": (1.0, 4.0)}),
+        ("shrunk?least=1&most=3", {"least": 1, "most": 3}),
+        ("conformal?target=precision&level=0.8", {"target": "precision", "level": 0.8}),
+        ("paper?strategy=global&margin=0.1", {"strategy": "global", "margin": 0.1}),
+        ("platt?centred=true", {"centred": True}),
+        ("bias?share=0.5", {"share": 0.5}),
+    ],
+)
+def test_options_are_written_behind_the_name(text, options):
+    made = make(text)
+    name = text.partition("?")[0]
+    assert made.get_params() == CALIBRATIONS[name](**options).get_params()
+    assert make(spelt(made)).get_params() == made.get_params()
+    assert spelt(make(name)) == name
+    assert describe(text) == describe(made)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("platt?objectiv=macro_f1", r"unknown option of the calibration platt 'objectiv'\. Did you mean 'objective'\?"),
+        ("paper?objective=macro_f1", "Known: least, margin, most, strategy"),
+        ("platt?objective=macro", r"unknown objective 'macro'\. Did you mean 'macro_f1'\?"),
+        ("paper?strategy=globl", r"unknown strategy 'globl'\. Did you mean 'global'\?"),
+        ("platt?most=two", r"the option most of the calibration platt is a whole number, got 'two'\."),
+        ("platt?centred=maybe", "is true or false, got 'maybe'"),
+        ("auto?cost=4", "is two numbers as in 1:4, the cost of a false positive and of a false negative, got '4'"),
+        ("auto?cost=1:4", "cost is for the objective 'cost'"),
+        ("conformal?level=1.5", "level and confidence lie between 0 and 1, got 1.5"),
+        ("bias?share=2", "share lies between 0 and 1, got 2"),
+        ("platt?most", r"options of a calibration are written platt\?option=value&option=value, got 'most'\."),
+    ],
+)
+def test_options_that_cannot_be_used_say_so_before_any_fit(text, message):
+    with pytest.raises(SetScoreError, match=message):
+        make(text)

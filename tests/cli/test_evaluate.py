@@ -33,10 +33,22 @@ def test_evaluate_prints_one_table(first):
     lines = [line for line in lines if not line.startswith("cosine")]  # where the sentence encoder is installed
     assert lines[0].split() == ["dataset", "decided", "by", "micro-F1", "macro-F1", "ECE", "raw", "ECE"]
     assert re.fullmatch(r"goemotions +platt( +\d+\.\d ± \d+\.\d){2}( +0\.\d{3}){2}", lines[1])
-    names = ["goemotions  platt", "paper", "label prior", "every label", "oracle global", "oracle per label, micro"]
+    names = [
+        "goemotions  platt",
+        "paper",
+        "threshold 0.5",
+        "label prior",
+        "every label",
+        "oracle global",
+        "oracle per label, micro",
+    ]
     for line, name in zip(lines[1:], [*names, "oracle per label, macro"], strict=False):
         assert line.startswith(name)
-    assert lines[-1] == "F1 in percent, mean ± standard deviation over seeds 13, 17."
+    legend = lines[lines.index(next(line for line in lines if line.startswith("F1 in percent"))) :]
+    assert legend[0].startswith(
+        "F1 in percent, mean ± standard deviation over seeds 13, 17. ECE: how far probabilities"
+    )
+    assert [line.partition(":")[0] for line in legend[1:]] == ["threshold 0.5", "label prior", "every label", "oracle"]
     assert "goemotions pool: scoring; 24 documents" in err
     assert err.count("documents; with fewer than 50") == 1  # for two seeds and two calibrations
     assert f"goemotions: {FEW.format(12)}\n" in err
@@ -55,6 +67,9 @@ def test_evaluate_writes_json_and_pictures(first, data):
     bounded = ("paper", "oracle global", "oracle per label, macro")  # auto and the cosine have other scores
     assert all(rows[name]["metrics"]["micro_f1"]["mean"] <= best for name in bounded if name in rows)
     assert {row["kind"] for row in rows.values()} == {"model", "yardstick", "oracle"}
+    labels = rows["platt"]["seeds"]["13"]["labels"]
+    assert [label["label"] for label in labels] == ["joy", "anger", "fear"]
+    assert {"sample_f1", "exact_match", "ece"} <= rows["platt"]["seeds"]["13"]["intervals"].keys()
     for name in ("reliability", "thresholds"):
         assert (data / "pictures" / f"goemotions-{name}.png").read_bytes().startswith(PNG)
 
@@ -137,7 +152,8 @@ def test_groups_have_a_table_of_their_own(grouped):
     number = r"( +\d+\.\d ± \d+\.\d){3}"
     assert re.fullmatch(rf"\[south\] +\d(\.5)? +temperature{number}", table[1].rstrip())
     assert re.fullmatch(rf" +paper{number}", table[2].rstrip())
-    assert table[3].startswith("north ")
+    assert re.fullmatch(rf" +threshold 0.5{number}", table[3].rstrip())
+    assert table[4].startswith("north ")
     assert out.rstrip().endswith("macro-F1 present leaves out labels without a gold document in the group.")
     assert "region" not in plain[1]
 
@@ -174,13 +190,87 @@ def test_calibrate_saves_a_classifier_that_classify_reads(own):
     assert err.splitlines()[1].startswith("fitted on 10 documents; with fewer than 50 decisions can get worse")
     assert lines[0] == "fitted on 10 documents, 2 labels"
     assert re.fullmatch(r"chosen: temperature [\d.]+ by likelihood", lines[1])
-    assert re.fullmatch(r"cross-validated: micro-F1 \d+\.\d, macro-F1 \d+\.\d", lines[2])
-    assert lines[3] == "saved: model.json"
+    assert lines[3].split() == ["decided", "by", "micro-F1", "macro-F1", "ECE", "raw", "ECE"]
+    interval = r" +\d+\.\d \(\d+\.\d to \d+\.\d\)"
+    assert re.match(rf"threshold 0\.5{interval}{interval} +0\.\d+ +0\.\d+", lines[4])
+    assert re.match(rf"temperature, cross-validated{interval}{interval} +0\.\d+ +0\.\d+", lines[5])
+    assert lines[-1] == "saved: model.json"
     model = SetScoreClassifier.load(own / "model.json")
     assert model.calibration_.choice_ == lines[1].removeprefix("chosen: ")
     assert [label.description for label in model.labels_.labels] == ["crude oil", None]
     code, out, _ = setscore("classify", "Oil!", "--classifier", "model.json", "--format", "jsonl", folder=own)
     assert (code, list(json.loads(out)["probabilities"])) == (0, ["oil", "sports"])
+
+
+def test_calibrate_draws_from_a_dataset_with_the_seed(data, tmp_path):
+    options = ["--data-dir", data, "--size", "12", "--save", "scores", "--calibration", "platt?most=1"]
+    code, out, err = setscore("calibrate", "goemotions", *options, "--json", "c.json", "--per-label", folder=tmp_path)
+    assert code == 0
+    assert "goemotions 12-13: scoring; 12 documents" in err
+    assert "12 of 24 documents, drawn with seed 13." in err
+    assert "the classifier was not saved: --out FILE saves it." in err
+    assert [line.split()[0] for line in out[out.index("label ") :].splitlines()[1:4]] == ["joy", "anger", "fear"]
+    content = json.loads((tmp_path / "c.json").read_text())
+    assert (content["format"], content["seed"]) == ("setscore.calibration/1", 13)
+    assert (content["documents"], content["calibration"]) == (12, "platt?most=1")
+    assert list(content["thresholds"]) == ["joy", "anger", "fear"]
+    assert [row["name"] for row in content["rows"]] == ["threshold 0.5", "platt?most=1, cross-validated"]
+    code, out, err = setscore("calibrate", "goemotions", *options, "--out", "m.json", folder=tmp_path)
+    assert (code, "goemotions 12-13: re-using the scores in scores/calibrate/goemotions/12-13" in err) == (0, True)
+    code, _, err = setscore("calibrate", "goemotions", *options, "--seed", "17", folder=tmp_path)
+    assert (code, "goemotions 12-17: scoring; 12 documents" in err) == (0, True)
+    model = SetScoreClassifier.load(tmp_path / "m.json")
+    assert model.calibration_.most == 1
+
+
+def test_calibrate_draws_from_what_evaluate_saved(first, data):
+    options = ["--data-dir", data, "--size", "12", "--save", "scores", "--calibration", "temperature"]
+    code, _, err = setscore("calibrate", "goemotions", *options, folder=data)
+    assert code == 0
+    assert "goemotions slice: re-using the scores in scores/goemotions-development/pool; 12 documents" in err
+
+
+def test_a_saved_classifier_is_measured_and_told_if_on_its_own_documents(own):
+    saved = ["--calibration", "temperature?margin=0.2", "--out", "own.json"]
+    assert setscore("calibrate", *OWN, *saved, folder=own)[0] == 0
+    lines = (own / "own.csv").read_text().splitlines(keepends=True)
+    (own / "permuted.csv").write_text("".join([lines[0], *reversed(lines[1:])]))
+    columns = ["--text-column", "body", "--labels-column", "tags", "--classifier", "own.json"]
+    code, out, err = setscore("evaluate", "--file", "permuted.csv", *columns, folder=own)
+    assert code == 0
+    assert "temperature is measured on the 10 documents it was fitted on; that flatters it. Measure on others." in err
+    assert "of the decisions are left to you" in err
+    rows = [line.strip() for line in out.splitlines()[1:4]]
+    assert rows[0].startswith("permuted.csv  temperature?margin=0.2 ")
+    assert rows[1].startswith("threshold 0.5 ")
+    assert rows[2].startswith("every label ")
+    (own / "others.csv").write_text(
+        "body,tags\nPetrol is dearer.,oil\nA late goal.,sports\n" + lines[1].rpartition(",")[0]
+    )
+    code, _, err = setscore("evaluate", "--file", "others.csv", *columns, "--json", "s.json", folder=own)
+    assert (code, "1 of the 3 documents that temperature is measured on have scores and labels" in err) == (0, True)
+    assert json.loads((own / "s.json").read_text())["datasets"]["others.csv"]["documents"] == {"0": [0, 3]}
+    code, out, _ = setscore("classify", "Oil!", "--classifier", "own.json", "--format", "csv", folder=own)
+    assert (code, out.splitlines()[0]) == (0, "id,labels,undecided,oil,sports,error")
+    code, out, _ = setscore("classify", "Oil!", "--classifier", "own.json", "--format", "jsonl", folder=own)
+    assert (code, "undecided" in json.loads(out)) == (0, True)
+
+
+def test_paired_tests_and_labels_on_the_screen(first, data):
+    options = ["--data-dir", data, "--seeds", "13,17", "--no-yardsticks", "--calibration", "platt,paper"]
+    asked = ["--save", "wording", "--template", "comment-is", "--compare", "scores", "--per-label", "--json", "p.json"]
+    code, out, _ = setscore("evaluate", "goemotions", *options, *asked, folder=data)
+    assert code == 0
+    assert re.search(r"goemotions, platt *\n *label +gold +predicted +precision +recall +F1 *\n *joy ", out)
+    table = out[out.index("goemotions, paired tests") :]
+    cell = r" +[+-]\d+\.\d \([+-]\d+\.\d to [+-]\d+\.\d\) +[01]\.\d{3}"
+    for second in ("paper", "threshold 0.5", "platt of scores"):
+        assert re.search(rf"platt minus {second} +13{cell}{cell} *\n +17{cell}{cell}", table), table
+    pairs = json.loads((data / "p.json").read_text())["datasets"]["goemotions"]["pairs"]
+    assert [pair["second"] for pair in pairs] == ["paper", "threshold 0.5", "platt of scores"]
+    code, _, err = setscore("evaluate", "goemotions", *options, "--compare", "pictures", folder=data)
+    assert code == 2
+    assert "pictures holds no scores of goemotions-development; `setscore evaluate --save` makes them." in err
 
 
 def test_datasets_as_a_table_and_as_a_card():
@@ -208,7 +298,26 @@ def test_datasets_as_a_table_and_as_a_card():
         (["evaluate", "--file", "x.csv"], "error: --file needs the inventory of labels as well. Add --labels FILE."),
         (["evaluate", "--file", "x.csv", "--labels", "l.txt"], "error: the file x.csv does not exist."),
         (["evaluate", "aapd", "--group-column", "a"], "error: --group-column is about your own documents. Give them"),
-        (["calibrate", "--file", "x.csv"], "error: labelled documents and a place for the classifier are needed: "),
+        (
+            ["calibrate", "--seed", "3"],
+            "error: labelled documents are needed: --file FILE, or a dataset (see `setscore",
+        ),
+        (["calibrate", "--file", "x.csv"], "error: --file needs the inventory of labels as well. Add --labels FILE."),
+        (["calibrate", "aapd", "--file", "x.csv"], "error: --file stands alone: remove 'aapd'."),
+        (["calibrate", "-f", "x.csv", "--data-dir", "d"], "error: --file stands alone: remove --data-dir."),
+        (["calibrate", "goemotion"], "error: unknown dataset 'goemotion'. Did you mean 'goemotions'?"),
+        (["calibrate", "aapd", "--json", "no/c.json"], "no/c.json cannot be written: the folder no does not exist."),
+        (
+            ["calibrate", "aapd", "--calibration", "platt?mots=2"],
+            "option of the calibration platt 'mots'. Did you mean",
+        ),
+        (["evaluate", "aapd", "--calibration", "auto,platt?most=x"], "platt is a whole number, got 'x'."),
+        (["baseline", "cosine", "aapd", "--calibration", "auto?objective=f1"], "error: unknown objective 'f1'."),
+        (
+            ["evaluate", "aapd", "--classifier", "c.json", "--template", "x"],
+            "has its own settings; remove --template or",
+        ),
+        (["evaluate", "aapd", "--classifier", "none.json"], "error: the file none.json cannot be read"),
         (["calibrate", "-f", "x.csv", "-o", "no/m.json"], "no/m.json cannot be written: the folder no does not exist."),
         (["headroom", "--scores", "none"], "error: none holds no scores. Make them with `setscore evaluate NAME"),
         (["headroom", "--limit", "9"], "Give names (see `setscore datasets`), all, or --scores DIR."),

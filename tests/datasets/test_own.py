@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from setscore.datasets import load_files
+from setscore.datasets import load_files, read_labels
 from setscore.errors import DataFileError, LabelError, SetScoreError
 
 ROWS = [
@@ -129,8 +129,31 @@ def test_files_that_cannot_be_read(tmp_path, labels, name, message):
 
 
 def test_another_separator_is_suspected(put, labels):
-    with pytest.raises(LabelError, match=r"not in the inventory: .* Is '\|' the sign between labels\? .*--separator"):
-        load_files(put("own.csv", CSV), labels)
+    with pytest.raises(LabelError, match=r"not in the inventory: .* Is ';' the sign between labels\? .*--separator"):
+        load_files(put("own.csv", CSV.replace("|", ";")), labels)
+    with pytest.raises(LabelError, match=r"Is '\|' the sign between labels\?"):
+        load_files(put("own.csv", CSV), labels, separator=",")
+
+
+def test_bars_are_understood_as_classify_writes_them(put, labels):
+    check(load_files(put("own.csv", CSV), labels))
+    check(load_files(put("own.csv", CSV.replace("oil|trade", '"trade, oil"')), labels))
+    mixed = put("own.csv", 'text,labels\nOne.,oil|sports\nTwo.,"oil,trade"\nThree.,trade\n')
+    assert load_files(mixed, labels).gold.sum(axis=1).tolist() == [2, 2, 1]
+
+
+def test_a_name_with_a_comma_or_a_bar_is_a_label(put):
+    commas = put("commas.txt", "oil, gas\nsports\n")
+    rows = put("own.csv", 'text,labels\nOne.,"oil, gas"\nTwo.,"oil, gas|sports"\n')
+    assert load_files(rows, commas).gold.tolist() == [[True, False], [True, True]]
+    bars = put("bars.txt", "a|b\nc\n")
+    rows = put("own.csv", 'text,labels\nOne.,a|b\nTwo.,"a|b,c"\n')
+    assert load_files(rows, bars).gold.tolist() == [[True, False], [True, True]]
+
+
+def test_an_inventory_at_hand_needs_no_file(put, labels):
+    inventory = read_labels(labels)
+    assert load_files(put("own.csv", CSV), inventory).labels == inventory
 
 
 def test_an_empty_separator_is_refused(put, labels):

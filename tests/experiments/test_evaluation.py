@@ -7,7 +7,7 @@ import pytest
 import setscore.calibration as calibrations
 from setscore.errors import SetScoreError
 from setscore.experiments import Scored, cross_validated, evaluate, over_seeds, score_dataset
-from setscore.experiments.evaluation import SameSliceWarning, draw_trials, oracles
+from setscore.experiments.evaluation import SameSliceWarning, draw_trials, flattery, oracles, unfitted
 from setscore.metrics import decision_metrics
 
 KINDS = tuple(calibrations.CALIBRATIONS)
@@ -42,8 +42,11 @@ def test_a_row_is_what_the_calibration_decides(trial, rows):
         assert (row.name, row.kind, row.choice) == (kind, "model", fitted.choice_)
         assert {key: row.metrics[key] for key in expected} == expected
         for metric, interval in row.intervals.items():
-            assert interval.low <= interval.value == row.metrics[metric] <= interval.high
-        assert set(row.intervals) == {"micro_f1", "macro_f1"}
+            assert interval.low <= interval.high
+            assert interval.value == pytest.approx(row.metrics[metric], abs=1e-12)
+        assert {"micro_f1", "macro_f1", "sample_f1", "exact_match", "ece"} <= set(row.intervals)
+        np.testing.assert_array_equal(row.decisions, fitted.predict(trial.test.log_odds))
+        assert [label["label"] for label in row.labels] == list(trial.test.labels)
         assert {"ece", "ece_raw", "lrap"} <= row.metrics.keys()
 
 
@@ -91,6 +94,45 @@ def test_labels_that_were_not_asked_are_never_predicted():
 def test_measuring_on_the_fitted_documents_warns(trial):
     with pytest.warns(SameSliceWarning, match="platt is measured on the 200 documents it was fitted on; that flatters"):
         evaluate(trial.validation, trial.validation, ["platt"])
+    backwards = trial.validation.take(np.arange(len(trial.validation))[::-1])
+    with pytest.warns(SameSliceWarning, match="bias is measured on the 200 documents it was fitted on"):
+        evaluate(trial.validation, backwards, ["bias"])
+
+
+def test_documents_among_those_fitted_on_are_counted(trial):
+    calibration = calibrations.make("platt").fit(trial.validation.log_odds, trial.validation.gold)
+    assert flattery(calibration, trial.test) == ""
+    some = trial.validation.take(np.arange(30))
+    assert flattery(calibration, some).startswith("30 of the 30 documents that platt is measured on have scores and")
+
+
+def test_options_are_part_of_the_name(trial):
+    rows = evaluate(trial.validation, trial.test, ["platt", "platt?most=1", calibrations.PlattCalibration(least=1)])
+    assert [row.name for row in rows[:3]] == ["platt", "platt?most=1", "platt?least=1"]
+    sizes = [row.decisions.sum(axis=1) for row in rows[:3]]
+    assert sizes[1].max() == 1
+    assert sizes[2].min() == 1
+    assert sizes[0].min() == 0
+    assert sizes[0].max() > 1
+
+
+def test_abstention_is_measured(trial):
+    plain, careful = evaluate(trial.validation, trial.test, ["platt", "platt?margin=0.2"])[:2]
+    calibration = calibrations.make("platt?margin=0.2").fit(trial.validation.log_odds, trial.validation.gold)
+    undecided = calibration.undecided(trial.test.log_odds)
+    assert careful.metrics["undecided"] == undecided.mean() > 0
+    assert careful.metrics["undecided_documents"] == undecided.any(axis=1).mean()
+    wrong = careful.decisions != trial.test.gold
+    assert careful.metrics["hamming_loss_decided"] == wrong[~undecided].mean() < wrong.mean()
+    assert careful.metrics["micro_f1"] == plain.metrics["micro_f1"] < careful.metrics["micro_f1_decided"]
+    assert "undecided" not in plain.metrics
+
+
+def test_nothing_fitted_decides_at_a_probability_of_one_half(trial):
+    row = unfitted(trial.test)
+    np.testing.assert_array_equal(row.decisions, trial.test.log_odds >= 0)
+    assert (row.name, row.choice) == ("threshold 0.5", "nothing fitted")
+    assert row.metrics["ece"] == row.metrics["ece_raw"]
 
 
 def test_seeds_draw_what_the_dataset_draws(dataset, classifier):
@@ -143,4 +185,6 @@ def test_other_labels_are_an_error(trial):
 def test_cross_validation_is_the_one_that_auto_uses(trial):
     fitted = calibrations.make("auto").fit(trial.validation.log_odds, trial.validation.gold)
     for name, score in fitted.scores_.items():
-        assert cross_validated(trial.validation, name)["micro_f1"] == pytest.approx(score)
+        row = cross_validated(trial.validation, name)
+        assert row.metrics["micro_f1"] == pytest.approx(score)
+        assert (row.name, row.choice) == (name, "cross-validated over 5 folds")

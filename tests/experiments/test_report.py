@@ -34,6 +34,7 @@ def test_model_then_yardsticks_then_oracles(ready, scored):
     made = report.report(ready, scored, SEEDS, ["platt"], yardsticks=True, encode=encode)
     assert [(summary.name, summary.kind) for summary in made.summaries] == [
         ("platt", "model"),
+        ("threshold 0.5", "model"),
         ("label prior", "yardstick"),
         ("every label", "yardstick"),
         ("cosine, platt", "yardstick"),
@@ -45,7 +46,7 @@ def test_model_then_yardsticks_then_oracles(ready, scored):
         "fitted on 30 documents; with fewer than 50 decisions can get worse, use about 200.",
         "the cosine yardstick reads at most the first 256 tokens of a document.",
     )
-    assert [summary.name for summary in report.report(ready, scored, SEEDS, ["platt"]).summaries][1] == "oracle global"
+    assert [summary.name for summary in report.report(ready, scored, SEEDS, ["platt"]).summaries][2] == "oracle global"
 
 
 def test_without_the_encoder_the_other_yardsticks_stay(ready, scored, monkeypatch):
@@ -66,6 +67,10 @@ def test_as_json(ready, scored):
     assert row["metrics"]["micro_f1"]["sd"] == pytest.approx(np.std(seeds, ddof=1))
     assert set(row["seeds"]["13"]["intervals"]["macro_f1"]) == {"value", "low", "high"}
     assert row["seeds"]["13"]["choice"].startswith("slope")
+    labels = row["seeds"]["13"]["labels"]
+    assert [label["label"] for label in labels] == ["joy", "anger", "fear"]
+    assert np.mean([label["f1"] for label in labels]) == pytest.approx(row["seeds"]["13"]["metrics"]["macro_f1"])
+    assert "pairs" not in content
     one = report.as_json(report.report(ready, scored, [13], ["platt"]))
     assert one["rows"][0]["metrics"]["micro_f1"]["sd"] is None
 

@@ -23,9 +23,11 @@ from setscore.calibration.levelled import LevelledCalibration
 from setscore.calibration.paper import PaperCalibration
 from setscore.calibration.platt import PlattCalibration
 from setscore.calibration.shrunk import ShrunkCalibration
+from setscore.calibration.spelling import options_of, read_options, spelt
 from setscore.calibration.temperature import TemperatureCalibration
 from setscore.calibration.unfitted import UnfittedCalibration
 from setscore.errors import FewDocumentsWarning, SetScoreError, unknown_name
+from setscore.named import split_options
 from setscore.records import BoolArray, Document, FloatArray, LabelSet
 from setscore.scorers import Learner, Scorer
 
@@ -48,7 +50,9 @@ __all__ = [
     "learn",
     "learn_from",
     "make",
+    "options_of",
     "restore",
+    "spelt",
     "unfitted",
 ]
 
@@ -71,14 +75,19 @@ CALIBRATIONS: dict[str, type[Calibration]] = {
 
 
 def make(kind: "str | dict[str, Any] | Calibration") -> Calibration:
-    """A calibration ready to be fitted: by name, as `describe` gave it, or a copy of an object."""
+    """A calibration ready to be fitted: by name, perhaps with options as in `platt?objective=macro_f1&most=3`; as
+    `describe` gave it; or a copy of an object.
+    """
     if isinstance(kind, Calibration):
         copy: Calibration = clone(kind)
         return copy
-    name, options = (kind, {}) if isinstance(kind, str) else (kind["name"], kind["options"])
+    name, given = split_options(kind, "calibration") if isinstance(kind, str) else (kind["name"], kind["options"])
     if name not in CALIBRATIONS:
         raise SetScoreError(unknown_name("calibration", name, CALIBRATIONS))
-    return CALIBRATIONS[name](**options_from(options))
+    options = read_options(CALIBRATIONS[name], given) if isinstance(kind, str) else options_from(given)
+    calibration = CALIBRATIONS[name](**options)
+    calibration.check_options()
+    return calibration
 
 
 def fit(kind: "str | dict[str, Any] | Calibration", log_odds: FloatArray, gold: BoolArray | None) -> Calibration:

@@ -3,6 +3,7 @@
 import copy
 import hashlib
 from abc import ABC, abstractmethod
+from collections import Counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,9 +28,10 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     cost         for "cost": what a false positive and a false negative cost; tau = c_fp / (c_fp + c_fn), the Bayes rule
                  of the threshold-matched weighted Hamming loss (Section 4.2)
     least, most  a floor and a cap on labels per document: the likeliest are taken, the least likely dropped
+    margin       abstention: a pair whose probability lies nearer than this to its threshold is `undecided`; 0 for none
 
     Fitted: `thresholds_` [n_labels] as probabilities, `choice_` a sentence on what was chosen and why, `fingerprint_`
-    of the slice it was fitted on.
+    of the documents it was fitted on, whatever their order.
     """
 
     name: ClassVar[str]
@@ -41,11 +43,13 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         cost: tuple[float, float] = (1.0, 1.0),
         least: int = 0,
         most: int | None = None,
+        margin: float = 0.0,
     ) -> None:
         self.objective = objective
         self.cost = cost
         self.least = least
         self.most = most
+        self.margin = margin
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> Self:
         """Fits on log-odds `X` and the gold indicator `y`, both [n_documents, n_labels]."""
@@ -67,11 +71,11 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         decisions = np.isfinite(log_odds) & (probabilities >= self.thresholds_)
         return _bounded(decisions, probabilities, np.isfinite(log_odds), self.least, self.most)
 
-    def undecided(self, X: npt.ArrayLike, margin: float = 0.1) -> BoolArray:
-        """Where the probability lies within `margin` of the threshold: for a person to look at, or to abstain."""
+    def undecided(self, X: npt.ArrayLike, margin: float | None = None) -> BoolArray:
+        """Where the probability lies within a margin of the threshold: for a person to look at. None takes `margin`."""
         check_is_fitted(self)
-        log_odds = self._check(X, reset=False)
-        return np.isfinite(log_odds) & (np.abs(self._probabilities(log_odds) - self.thresholds_) < margin)
+        log_odds, wanted = self._check(X, reset=False), self.margin if margin is None else margin
+        return np.isfinite(log_odds) & (np.abs(self._probabilities(log_odds) - self.thresholds_) < wanted)
 
     def with_threshold(self, threshold: float) -> Self:
         """A copy that cuts every label at `threshold`: higher for more precision, lower for more recall."""
@@ -88,10 +92,13 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
     def fitted_on(self, X: npt.ArrayLike, y: npt.ArrayLike) -> bool:
-        """Whether this very slice was fitted on, so that measuring on it would flatter."""
-        check_is_fitted(self)
-        log_odds = self._check(X, reset=False)
-        return fingerprint(log_odds, indicator(y, log_odds.shape)) == getattr(self, "fingerprint_", None)
+        """Whether these very documents were fitted on, in any order, so that measuring on them would flatter."""
+        return self._fingerprint_of(X, y) == getattr(self, "fingerprint_", None)
+
+    def seen(self, X: npt.ArrayLike, y: npt.ArrayLike) -> int:
+        """How many of these documents have the log-odds and gold labels of one that was fitted on."""
+        found = Counter(self._fingerprint_of(X, y).split())
+        return (found & Counter(getattr(self, "fingerprint_", "").split())).total()
 
     def state(self) -> dict[str, Any]:
         """Options and everything fitted, as JSON values."""
@@ -129,7 +136,7 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     # Shared parts
 
     def _fit(self, log_odds: FloatArray, gold: BoolArray) -> Self:
-        self._check_options()
+        self.check_options()
         self.choice_ = self._fit_logits(log_odds, gold)
         self.thresholds_ = self._fit_thresholds(log_odds, gold)
         return self
@@ -145,13 +152,23 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             raise ValueError("log-odds hold NaN or inf; only -inf (not asked) is allowed.")
         return np.asarray(log_odds)
 
-    def _check_options(self) -> None:
+    def _fingerprint_of(self, X: npt.ArrayLike, y: npt.ArrayLike) -> str:
+        check_is_fitted(self)
+        log_odds = self._check(X, reset=False)
+        return fingerprint(log_odds, indicator(y, log_odds.shape))
+
+    def check_options(self) -> None:
+        """An option out of its range is an error here; `fit` asks first of all."""
         if self.objective not in OBJECTIVES:
             raise SetScoreError(unknown_name("objective", self.objective, OBJECTIVES))
-        if len(self.cost) != 2 or min(self.cost) <= 0:
+        if len(self.cost) != 2 or not all(0 < cost < np.inf for cost in self.cost):
             raise SetScoreError(f"cost is (false positive, false negative), both above 0, got {self.cost}.")
+        if self.objective != "cost" and self.cost[0] != self.cost[1]:
+            raise SetScoreError(f"cost is for the objective 'cost'; got {self.cost} with {self.objective!r}.")
         if self.least < 0 or (self.most is not None and self.most < max(1, self.least)):
             raise SetScoreError(f"0 <= least <= most and most >= 1 are needed, got {self.least} and {self.most}.")
+        if not 0 <= self.margin <= 1:
+            raise SetScoreError(f"margin lies between 0 and 1, got {self.margin}.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -161,8 +178,9 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
 
 def fingerprint(log_odds: FloatArray, gold: BoolArray) -> str:
-    """SHA-256 of a labelled slice: 64 hexadecimal digits."""
-    return hashlib.sha256(log_odds.tobytes() + np.packbits(gold).tobytes()).hexdigest()
+    """Of a labelled slice: 12 hexadecimal digits of the SHA-256 of each document, sorted, so no order matters."""
+    rows = zip(log_odds + 0.0, np.packbits(gold, axis=1), strict=True)  # + 0.0 makes -0.0 and 0.0 the same
+    return " ".join(sorted(hashlib.sha256(u.tobytes() + y.tobytes()).hexdigest()[:12] for u, y in rows))
 
 
 def indicator(y: npt.ArrayLike | None, shape: tuple[int, ...]) -> BoolArray:

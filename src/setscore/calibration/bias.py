@@ -14,7 +14,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from setscore.calibration.base import Calibration
+from setscore.calibration.base import Calibration, fingerprint
+from setscore.errors import SetScoreError
 from setscore.records import BoolArray, FloatArray
 
 
@@ -23,14 +24,25 @@ class BiasCalibration(Calibration):
 
     name: ClassVar[str] = "bias"
 
-    def __init__(self, *, share: float = 1.0, least: int = 0, most: int | None = None) -> None:
-        super().__init__(least=least, most=most)
+    def __init__(self, *, share: float = 1.0, least: int = 0, most: int | None = None, margin: float = 0.0) -> None:
+        super().__init__(least=least, most=most, margin=margin)
         self.share = share
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> Self:  # noqa: ARG002
         """Fits on log-odds `X` [n_documents, n_labels]; `y` is ignored."""
         log_odds = self._check(X, reset=True)
-        return self._fit(log_odds, np.zeros(log_odds.shape, dtype=np.bool_))
+        nothing = np.zeros(log_odds.shape, dtype=np.bool_)
+        self.fingerprint_ = fingerprint(log_odds, nothing)
+        return self._fit(log_odds, nothing)
+
+    def _fingerprint_of(self, X: npt.ArrayLike, y: npt.ArrayLike) -> str:
+        """Of the log-odds alone: it is fitted on documents, with or without gold labels."""
+        return super()._fingerprint_of(X, np.zeros_like(np.asarray(y), dtype=np.bool_))
+
+    def check_options(self) -> None:
+        super().check_options()
+        if not 0 <= self.share <= 1:
+            raise SetScoreError(f"share lies between 0 and 1, got {self.share}.")
 
     def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:  # noqa: ARG002
         asked = np.isfinite(log_odds)

@@ -44,8 +44,9 @@ class ConformalCalibration(Calibration):
         confidence: float = 0.9,
         least: int = 0,
         most: int | None = None,
+        margin: float = 0.0,
     ) -> None:
-        super().__init__(least=least, most=most)
+        super().__init__(least=least, most=most, margin=margin)
         self.target = target
         self.level = level
         self.confidence = confidence
@@ -94,8 +95,8 @@ class ConformalCalibration(Calibration):
     def _logits(self, log_odds: FloatArray) -> FloatArray:
         return self.map_._logits(log_odds)
 
-    def _check_options(self) -> None:
-        super()._check_options()
+    def check_options(self) -> None:
+        super().check_options()
         if self.target not in TARGETS:
             raise SetScoreError(unknown_name("target", self.target, TARGETS))
         if not (0 < self.level < 1 and 0 < self.confidence < 1):

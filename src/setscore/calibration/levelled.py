@@ -16,6 +16,8 @@ from setscore.calibration.platt import PlattCalibration
 from setscore.logistic import fit_logistic
 from setscore.records import BoolArray, FloatArray
 
+LEAST_SPREAD = 1e-6  # of the log-odds; below this they are all the same, and nothing can be learnt from them
+
 
 class LevelledCalibration(PlattCalibration):
     """Fitted beside what Platt scaling has: `means_` [n_labels] of the log-odds, and `levels_`: a, c and d."""
@@ -40,7 +42,7 @@ class LevelledCalibration(PlattCalibration):
     def _fit_levels(self, log_odds: FloatArray, gold: BoolArray) -> FloatArray:
         asked = np.isfinite(log_odds)
         right = gold[asked]
-        if not right.any() or right.all() or np.ptp(log_odds[asked]) == 0:
+        if not right.any() or right.all() or np.ptp(log_odds[asked]) < LEAST_SPREAD:
             return np.array([1.0, 0.0, 0.0])
         parts = np.stack([part[asked] for part in self._parts(log_odds)], axis=1)
         spread = float(parts[:, 0].std())

@@ -27,13 +27,16 @@ class PaperCalibration(Calibration):
 
     name: ClassVar[str] = "paper"
 
-    def __init__(self, *, strategy: str = "auto", least: int = 0, most: int | None = None) -> None:
-        super().__init__(least=least, most=most)
+    def __init__(self, *, strategy: str = "auto", least: int = 0, most: int | None = None, margin: float = 0.0) -> None:
+        super().__init__(least=least, most=most, margin=margin)
         self.strategy = strategy
 
-    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
+    def check_options(self) -> None:
+        super().check_options()
         if self.strategy not in ("auto", *STRATEGIES):
             raise SetScoreError(unknown_name("strategy", self.strategy, ("auto", *STRATEGIES)))
+
+    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
         wanted = STRATEGIES if self.strategy == "auto" else (self.strategy,)
         asked, best = np.isfinite(log_odds), -1.0
         for strategy in wanted:

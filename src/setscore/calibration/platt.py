@@ -39,8 +39,9 @@ class PlattCalibration(Calibration):
         cost: tuple[float, float] = (1.0, 1.0),
         least: int = 0,
         most: int | None = None,
+        margin: float = 0.0,
     ) -> None:
-        super().__init__(objective=objective, cost=cost, least=least, most=most)
+        super().__init__(objective=objective, cost=cost, least=least, most=most, margin=margin)
         self.centred = centred
 
     def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
@@ -97,32 +98,34 @@ def newton(
     weight = asked.astype(np.float64)
     neutral, theta, own = np.array([1.0, 0.0]), np.array(start[:2]), start[2]
 
-    def loss(theta: FloatArray, own: FloatArray) -> float:
+    def at(theta: FloatArray, own: FloatArray) -> tuple[float, FloatArray]:
+        """The loss and the probabilities there: both come from the same exponential."""
         z = theta[0] * u + theta[1] + own
-        softplus = np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))  # half the time of np.logaddexp(0, z)
-        fit = (weight * (softplus - gold * z)).sum()
-        return float(fit + strength / 2 * own @ own + COMMON_STRENGTH / 2 * ((theta - neutral) ** 2).sum())
+        small = np.exp(-np.abs(z))
+        softplus = np.maximum(z, 0) + np.log1p(small)
+        fit = float(np.vdot(weight, softplus - gold * z))
+        loss = fit + strength / 2 * own @ own + COMMON_STRENGTH / 2 * ((theta - neutral) ** 2).sum()
+        return float(loss), np.where(z >= 0, 1.0, small) / (1.0 + small)
 
-    current = loss(theta, own)
+    current, p = at(theta, own)
     for _ in range(STEPS):
-        p = expit(theta[0] * u + theta[1] + own)
         residual, curvature = weight * (p - gold), weight * p * (1 - p)
-        pull = np.array([(residual * u).sum(), residual.sum()]) + COMMON_STRENGTH * (theta - neutral)
+        curved = curvature * u
+        pull = np.array([np.vdot(residual, u), residual.sum()]) + COMMON_STRENGTH * (theta - neutral)
         pull_own = residual.sum(axis=0) + strength * own
-        cross = np.stack([(curvature * u).sum(axis=0), curvature.sum(axis=0)])  # [2, n_labels]
+        cross = np.stack([curved.sum(axis=0), curvature.sum(axis=0)])  # [2, n_labels]
         diagonal = cross[1] + strength
-        slope_slope = (curvature * u * u).sum()
-        dense = np.array([[slope_slope, cross[0].sum()], [cross[0].sum(), cross[1].sum()]])
+        dense = np.array([[np.vdot(curved, u), cross[0].sum()], [cross[0].sum(), cross[1].sum()]])
         schur = dense + COMMON_STRENGTH * np.eye(2) - (cross / diagonal) @ cross.T
         step = np.linalg.solve(schur, pull - (cross / diagonal) @ pull_own)
         step_own = (pull_own - step @ cross) / diagonal
         size = 1.0
-        while (new := loss(theta - size * step, own - size * step_own)) > current and size > 1e-4:
+        while (there := at(theta - size * step, own - size * step_own))[0] > current and size > 1e-4:
             size /= 2
-        if new > current:
+        if there[0] > current:
             break
         theta, own = theta - size * step, own - size * step_own
-        if current - new < 1e-6 * max(1.0, current):
+        gained, (current, p) = current - there[0], there
+        if gained < 1e-6 * max(1.0, current):
             break
-        current = new
     return float(theta[0]), float(theta[1]), own

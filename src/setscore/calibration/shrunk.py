@@ -16,7 +16,7 @@ import numpy as np
 
 from setscore.calibration.base import Calibration
 from setscore.calibration.folds import assign
-from setscore.calibration.objectives import best_cut, halfway
+from setscore.calibration.objectives import halfway
 from setscore.calibration.temperature import best_temperature
 from setscore.metrics import Counts, micro_f1
 from setscore.records import BoolArray, FloatArray
@@ -63,11 +63,10 @@ class Cuts:
     @classmethod
     def of(cls, log_odds: FloatArray, gold: BoolArray) -> "Cuts":
         asked = np.isfinite(log_odds)
-        common = _cut(log_odds[asked], gold[asked], int(gold.sum()))
-        own = np.full(log_odds.shape[1], common)
-        for i in np.flatnonzero((gold & asked).any(axis=0)):
-            own[i] = _cut(log_odds[asked[:, i], i], gold[asked[:, i], i], int(gold[:, i].sum()))
-        return cls(own, common, (gold & asked).sum(axis=0).astype(np.float64))
+        seen = (gold & asked).sum(axis=0).astype(np.float64)
+        common = float(_cuts(np.where(asked, log_odds, -np.inf).reshape(-1, 1), gold.reshape(-1, 1))[0])
+        own = np.where(seen > 0, _cuts(log_odds, gold), common)
+        return cls(own, common, seen)
 
     def shrunk(self, strength: float) -> FloatArray:
         if np.isinf(strength):
@@ -75,11 +74,20 @@ class Cuts:
         return (self.gold * self.own + strength * self.common) / (self.gold + strength)
 
 
-def _cut(log_odds: FloatArray, gold: BoolArray, positives: int) -> float:
-    """`best_cut` works on [0, 1]; the cut between the same neighbours in log-odds."""
-    if not gold.any():
-        return 0.0
-    values, ranks = np.unique(log_odds, return_inverse=True)
-    place = int(np.ceil(best_cut((ranks + 1) / len(values), gold, positives) * len(values))) - 1
-    below = values[place - 1] if place else values[0] - 1
-    return halfway(float(values[place]), float(below))
+def _cuts(log_odds: FloatArray, gold: BoolArray) -> FloatArray:
+    """For each column the cut with the highest F1, halfway to the next lower log-odds; of equals the highest cut.
+
+    Every distinct value is tried, in all columns at once. What was not asked (-inf) comes last in the order and is
+    never taken, but its gold labels are missed at every cut. A column without gold that was asked gets 0.
+    """
+    if not len(log_odds):
+        return np.zeros(log_odds.shape[1])
+    asked = np.isfinite(log_odds)
+    order = np.argsort(-log_odds, axis=0, kind="stable")
+    ranked, hits = np.take_along_axis(log_odds, order, axis=0), np.take_along_axis(gold & asked, order, axis=0)
+    below = np.append(ranked[1:], np.full((1, ranked.shape[1]), -np.inf), axis=0)
+    f1 = 2 * hits.cumsum(axis=0) / (np.arange(1, len(ranked) + 1)[:, None] + gold.sum(axis=0))
+    best = np.argmax(np.where(np.isfinite(ranked) & (below != ranked), f1, -1.0), axis=0)[None]
+    taken, under = (np.take_along_axis(part, best, axis=0)[0] for part in (ranked, below))
+    cuts = [halfway(float(t), float(b) if np.isfinite(b) else float(t) - 1) for t, b in zip(taken, under, strict=True)]
+    return np.where(hits.any(axis=0), cuts, 0.0)

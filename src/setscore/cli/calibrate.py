@@ -1,72 +1,152 @@
-"""`setscore calibrate`: a classifier fitted on one's own labelled documents, saved for `setscore classify`."""
+"""`setscore calibrate`: a classifier fitted on labelled documents, saved for `setscore classify`."""
 
 import warnings
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from setscore.calibration import CALIBRATIONS
+from setscore import __version__
+from setscore.calibration import spelt
+from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
 from setscore.cli.console import progress, remark, results, watch
+from setscore.cli.tables import abstained, show_labels, show_rows
+from setscore.datasets import Dataset, find_source, load_dataset
 from setscore.errors import FewDocumentsWarning, SetScoreError
-from setscore.experiments import cross_validated, prepare_own
+from setscore.experiments import Row, Scored, cross_validated
 from setscore.experiments.comparison import learnt, seed_classifier
-from setscore.experiments.report import calibrated, score_parts
+from setscore.experiments.evaluation import UNFITTED, VALIDATION_SIZE, unfitted
+from setscore.experiments.report import calibrated, score_slice
+from setscore.storage import write_json
+
+FORMAT = "setscore.calibration/1"
 
 
 @options.grouped
 def calibrate(
     *,
+    name: Annotated[
+        str | None, typer.Argument(help="A dataset (see `setscore datasets`), or --file.", show_default=False)
+    ] = None,
     own: options.Own,
+    data_dir: options.DataDir = None,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the documents to fit on.")] = 13,
+    size: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help=f"How many documents are drawn; {VALIDATION_SIZE} of a dataset, all of a file.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where the classifier is saved.", show_default=False)
     ] = None,
-    calibration: Annotated[str, typer.Option(help=f"One of {', '.join(CALIBRATIONS)}.")] = "auto",
+    calibration: Annotated[str, typer.Option(help=f"One of {options.CALIBRATION}")] = "auto",
     model: options.Model,
     save: options.Save = None,
+    json: Annotated[Path | None, typer.Option(help="A file for what was chosen and all metrics.")] = None,
+    per_label: Annotated[bool, typer.Option("--per-label", help="Also a row for each label.")] = False,
 ) -> None:
     """Fit temperature, biases and thresholds on labelled documents (about 200 will do) and save the classifier.
 
-    The model's weights stay as they are. The F1 that is printed is cross-validated: decisions on documents that the
-    calibration was not fitted on.
+    The documents are your own file, or are drawn from a dataset's validation split. The model's weights stay as they
+    are. The F1 that is printed is cross-validated: decisions on documents that the calibration was not fitted on.
 
     Examples:
 
         setscore calibrate --file tickets.csv --labels labels.yaml --out classifier.json
 
-        setscore calibrate --file tickets.csv --labels labels.yaml --scorer milp --out classifier.json
+        setscore calibrate --file tickets.csv --labels labels.yaml --calibration "auto?objective=macro_f1&most=3"
+
+        setscore calibrate goemotions --data-dir DATA --seed 17 --save scores --out emotions.json
 
         setscore classify --file new.csv --classifier classifier.json --format csv
     """
-    if own.file is None or out is None:
-        raise SetScoreError("labelled documents and a place for the classifier are needed: --file FILE --out FILE.")
-    options.check_folder(out)
+    for path in (out, json):
+        if path is not None:
+            options.check_folder(path)
     (kind,) = options.parse_calibrations(calibration, several=False)
-    dataset, classifier = own.load(), model.classifier()
-    experiment = prepare_own(dataset)
+    classifier = model.classifier()
+    pool = _pool(name, own, data_dir)
+    wanted = size if own.file is not None else size or VALIDATION_SIZE
     with progress() as bar:
-        if seed := seed_classifier(classifier):  # such a scorer learns from these documents before it scores them
-            seeds = score_parts(experiment, seed, tell=watch(bar, dataset.name))["pool"]
-            classifier = learnt(classifier, seeds, kind)
-        scored = score_parts(experiment, classifier, save=save, tell=watch(bar, dataset.name))["pool"]
+        told = watch(bar, pool.name)
+        if start := seed_classifier(classifier):  # such a scorer learns from these documents before it scores them
+            classifier = learnt(classifier, score_slice(pool, wanted, seed, start, tell=told), kind)
+        scored = score_slice(pool, wanted, seed, classifier, save=save, tell=told)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FewDocumentsWarning)
-        fitted = calibrated(classifier, dataset.labels, scored, kind)
-    fitted.save(out)
-    for text in (*(str(warning.message) for warning in caught), *dataset.notes):
-        remark(text)
+        fitted = calibrated(classifier, pool.labels, scored, kind)
+    remarks = [*(str(warning.message) for warning in caught), *scored.notes]
     if cut := int(scored.truncated.sum()):
-        remark(
+        remarks.append(
             f"{cut} of {len(scored)} documents were truncated: only their beginning was read."
             " Use --long-documents chunk to read them whole."
         )
-    results.print(f"fitted on {len(scored)} documents, {len(dataset.labels)} labels")
-    results.print(f"chosen: {escape(fitted.calibration_.choice_)}", soft_wrap=True)
+    rows = {UNFITTED: unfitted(scored)}
     if len(scored) > 1:
-        found = cross_validated(scored, kind)
-        results.print(
-            f"cross-validated: micro-F1 {100 * found['micro_f1']:.1f}, macro-F1 {100 * found['macro_f1']:.1f}"
-        )
-    results.print(f"saved: {escape(str(out))}", soft_wrap=True)
+        rows[f"{kind}, cross-validated"] = cross_validated(scored, kind)
+    _show(fitted, scored, rows, remarks, per_label=per_label)
+    if json is not None:
+        write_json(json, FORMAT, _as_json(fitted, scored, rows) | {"seed": seed, "remarks": remarks})
+    if out is None:
+        remark("the classifier was not saved: --out FILE saves it.")
+    else:
+        fitted.save(out)
+        results.print(f"saved: {escape(str(out))}", soft_wrap=True)
+
+
+def _pool(name: str | None, own: options.Own, data_dir: Path | None) -> Dataset:
+    """The labelled documents to draw from."""
+    if name is None:
+        if own.file is None:
+            raise SetScoreError("labelled documents are needed: --file FILE, or a dataset (see `setscore datasets`).")
+        if data_dir is not None:
+            raise SetScoreError("--file stands alone: remove --data-dir.")
+        return own.load()
+    if own.file is not None:
+        raise SetScoreError(f"--file stands alone: remove {name!r}.")
+    source = find_source(name)
+    return load_dataset(source.name, source.validation, data_dir)
+
+
+def _show(
+    fitted: SetScoreClassifier, scored: Scored, rows: Mapping[str, Row], remarks: list[str], *, per_label: bool
+) -> None:
+    results.print(f"fitted on {len(scored)} documents, {len(scored.labels)} labels")
+    results.print(f"chosen: {escape(fitted.calibration_.choice_)}\n", soft_wrap=True)
+    show_rows(rows)
+    last, row = list(rows.items())[-1]
+    if per_label:
+        show_labels(last, [row.labels])
+    for text in (*remarks, abstained(last, row.metrics)):
+        if text:
+            remark(text)
+
+
+def _as_json(fitted: SetScoreClassifier, scored: Scored, rows: Mapping[str, Row]) -> dict[str, Any]:
+    calibration = fitted.calibration_
+    return {
+        "version": __version__,
+        "dataset": scored.name,
+        "documents": len(scored),
+        "config": dict(scored.config),
+        "calibration": spelt(calibration),
+        "choice": calibration.choice_,
+        "thresholds": dict(zip(scored.labels, calibration.thresholds_.tolist(), strict=True)),
+        "rows": [
+            {
+                "name": name,
+                "choice": row.choice,
+                "metrics": dict(row.metrics),
+                "intervals": {key: asdict(interval) for key, interval in row.intervals.items()},
+                "labels": [dict(label) for label in row.labels],
+            }
+            for name, row in rows.items()
+        ],
+    }

@@ -21,7 +21,8 @@ from setscore.errors import ScoreError, SetScoreError, TruncationWarning, unknow
 from setscore.records import Document
 
 BLOCK_QUESTIONS = 4096  # asked at a time; answers are written and progress is shown after each block
-Outcome = tuple[tuple[str, ...], dict[str, float], bool]  # labels, probabilities, whether the text was cut
+# Labels, probabilities, whether the text was cut, and labels that are undecided where there is abstention.
+Outcome = tuple[tuple[str, ...], dict[str, float], bool, tuple[str, ...] | None]
 SAVED = ("labels", "scorer", "template", "backbone", "attention", "verbalizer", "long_documents", "shortlist", "blend")
 
 Labels = Annotated[
@@ -69,7 +70,7 @@ def classify(
     if classifier is not None:
         _refuse_settings(context)
         model = SetScoreClassifier.load(classifier)
-        if _given(context, "threshold"):
+        if options.given(context, ["threshold"]):
             model.calibration_ = model.current_calibration().with_threshold(threshold)
     elif labels is None:
         raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
@@ -80,7 +81,9 @@ def classify(
     with progress() as bar:
         task = bar.add_task("classifying", total=total)
         answers = _answers(model, rows, tally)
-        write(form, _advance(answers, lambda: bar.advance(task)), tuple(model.classes_), with_text=with_text)
+        abstains = model.current_calibration().margin > 0
+        told = _advance(answers, lambda: bar.advance(task))
+        write(form, told, tuple(model.classes_), with_text=with_text, abstains=abstains)
     tally.report()
 
 
@@ -121,14 +124,8 @@ class Tally:
 
 
 def _refuse_settings(context: typer.Context) -> None:
-    given = [name for name in SAVED if _given(context, name)]
-    if given:
-        named = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise SetScoreError(f"a saved classifier has its own settings; remove {named} or --classifier.")
-
-
-def _given(context: typer.Context, name: str) -> bool:
-    return str(context.get_parameter_source(name)).endswith("COMMANDLINE")
+    if named := options.given(context, SAVED):
+        raise SetScoreError(f"a saved classifier has its own settings; remove {', '.join(named)} or --classifier.")
 
 
 def _rows(
@@ -170,8 +167,9 @@ def _answers(model: SetScoreClassifier, rows: Iterable[Row], tally: Tally) -> It
             if row.document is None or outcome is None or isinstance(outcome, ScoreError):
                 yield Answer(row.id, error=f"row {row.number} {row.problem}")
             else:
-                labels, probabilities, truncated = outcome
-                yield Answer(row.id, row.document.text, labels, probabilities, truncated=truncated)
+                labels, probabilities, truncated, doubtful = outcome
+                text = row.document.text
+                yield Answer(row.id, text, labels, probabilities, truncated=truncated, undecided=doubtful)
 
 
 def _outcomes(model: SetScoreClassifier, documents: list[Document], tally: Tally) -> list[Outcome | ScoreError]:
@@ -200,15 +198,15 @@ def _classified(model: SetScoreClassifier, documents: list[Document], tally: Tal
         scores = model.score_documents(documents, candidates=candidates)
     tally.truncated += int(scores.truncated.sum())
     tally.dropped += sum(len(set(asked)) for asked in candidates) - int(scores.scored.sum())
-    probabilities, decisions = (
-        model.current_calibration().transform(scores.log_odds),
-        model.current_calibration().predict(scores.log_odds),
-    )
+    calibration = model.current_calibration()
+    probabilities, decisions = calibration.transform(scores.log_odds), calibration.predict(scores.log_odds)
+    undecided = calibration.undecided(scores.log_odds) if calibration.margin else None
     for row in range(len(documents)):
         asked = np.flatnonzero(scores.scored[row])
         ranked = asked[np.argsort(-probabilities[row, asked], kind="stable")]
         applies = tuple(names[i] for i in ranked if decisions[row, i])
-        yield applies, {names[i]: float(probabilities[row, i]) for i in asked}, bool(scores.truncated[row])
+        doubtful = None if undecided is None else tuple(names[i] for i in ranked if undecided[row, i])
+        yield applies, {names[i]: float(probabilities[row, i]) for i in asked}, bool(scores.truncated[row]), doubtful
 
 
 def _advance(answers: Iterator[Answer], step: Callable[[], None]) -> Iterator[Answer]:

@@ -18,8 +18,16 @@ from setscore.ensemble import blend_of
 from setscore.errors import SetScoreError
 from setscore.experiments import PAPER_SETS, prepare
 from setscore.experiments.slices import SLICES, Experiment
+from setscore.records import LabelSet
 from setscore.shortlist import shortlist_of
 
+CALIBRATION = (
+    f"{', '.join(calibrations.CALIBRATIONS)}; with options as in platt?objective=macro_f1&most=3 (docs, Calibration)."
+)
+DataDir = Annotated[
+    Path | None,
+    typer.Option(help="A folder with the official files; without it they come from the Hugging Face Hub."),
+]
 Save = Annotated[
     Path | None, typer.Option(help="A folder for the scores: re-used, and gone on with after an interruption.")
 ]
@@ -97,10 +105,7 @@ class Model:
 class Documents:
     """Which documents of a named dataset are asked."""
 
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(help="A folder with the official files; without it they come from the Hugging Face Hub."),
-    ] = None
+    data_dir: DataDir = None
     slices: Annotated[
         str | None,
         typer.Option(
@@ -149,15 +154,21 @@ class Own:
         "labels"
     )
     id_column: IdColumn = None
-    separator: Annotated[str, typer.Option(help="What stands between two labels of one text.")] = ","
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            help="What stands between two labels of one text; | or a comma, whichever it has.", show_default=False
+        ),
+    ] = None
 
-    def load(self, group_column: str | None = None) -> Dataset:
-        """The documents with their labels, and the groups of a column."""
-        if self.file is None or self.labels is None:
+    def load(self, group_column: str | None = None, *, inventory: LabelSet | None = None) -> Dataset:
+        """The documents with their labels, and the groups of a column; an inventory that is known needs no --labels."""
+        labels = inventory if self.labels is None else self.labels
+        if self.file is None or labels is None:
             raise SetScoreError("--file needs the inventory of labels as well. Add --labels FILE.")
         return load_files(
             self.file,
-            self.labels,
+            labels,
             text_column=self.text_column,
             labels_column=self.labels_column,
             id_column=self.id_column,
@@ -167,11 +178,15 @@ class Own:
 
 
 def parse_calibrations(text: str, *, several: bool = True) -> tuple[str, ...]:
-    """Names of calibrations; an unknown one is an error before anything is scored."""
+    """Calibrations, perhaps with options; an unknown name or option is an error before anything is scored."""
     names = tuple(dict.fromkeys(part.strip() for part in text.split(","))) if several else (text,)
-    for name in names:
-        calibrations.make(name)
-    return names
+    return tuple(dict.fromkeys(calibrations.spelt(calibrations.make(name)) for name in names))
+
+
+def given(context: typer.Context, names: Sequence[str]) -> list[str]:
+    """Those of the options that stand on the command line, as they are written there."""
+    found = [name for name in names if str(context.get_parameter_source(name)).endswith("COMMANDLINE")]
+    return [f"--{name.replace('_', '-')}" for name in found]
 
 
 def check_folder(path: Path) -> None:

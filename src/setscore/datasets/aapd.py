@@ -78,7 +78,8 @@ SOURCE = Source(
     " or train.csv, dev.csv, test.csv from AAPD.zip of zenodo.org/records/6344750, where the paper has them from",
     differs=("The paper's body speaks of computer science codes; mathematics, physics and others are among the 54.",),
     unchecked=(
-        "The paper says that AAPD is not on the Hub, and no copy with the official splits was found there.",
+        "The paper says that AAPD is not on the Hub, and no copy with the official splits was found there: public code"
+        " takes it from Zenodo, from Kaggle or from its authors' drive.",
         "The record on Zenodo: that its AAPD.zip has train.csv, dev.csv and test.csv, and these a column abstract and"
         " one for each code, is what the paper's code reads.",
     ),

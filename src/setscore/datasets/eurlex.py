@@ -7,7 +7,7 @@ from typing import Any
 
 from setscore.datasets.dataset import Dataset, Entry, assemble
 from setscore.datasets.files import class_names, field, find, jsonl_rows, parquet_rows, read_bytes, require, shards
-from setscore.datasets.source import Home, Source, descriptions
+from setscore.datasets.source import HUB_UNCHECKED, Home, Source, descriptions
 from setscore.errors import DataFileError
 from setscore.records import Label, LabelSet
 
@@ -91,4 +91,5 @@ SOURCE = Source(
         " 100 most frequent level-2 concepts; LexGLUE is what is read here.",
         "LexGLUE stores concept identifiers; here a label's name is the EuroVoc microthesaurus.",
     ),
+    unchecked=(HUB_UNCHECKED,),
 )

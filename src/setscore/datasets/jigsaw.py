@@ -8,7 +8,7 @@ import numpy as np
 
 from setscore.datasets.dataset import Dataset, Entry, assemble
 from setscore.datasets.files import csv_rows, find, missing, parquet_rows, shards
-from setscore.datasets.source import Home, Source, described
+from setscore.datasets.source import HUB_UNCHECKED, Home, Source, described
 from setscore.errors import DataFileError
 from setscore.records import IntArray, LabelSet
 
@@ -78,6 +78,7 @@ SOURCE = Source(
         " the test slice holds other comments.",
     ),
     unchecked=(
+        HUB_UNCHECKED,
         f"Whether the Hub has converted the repository to Parquet. If not, {FILE} is read, and a note says so.",
     ),
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from setscore.datasets.dataset import Dataset, Entry
 from setscore.datasets.files import OPENERS, csv_rows, jsonl_rows, parquet_rows
 from setscore.datasets.labels import read_labels
 from setscore.errors import DataFileError, LabelError, SetScoreError
-from setscore.records import text_problem
+from setscore.records import LabelSet, text_problem
 
 Rows = Iterator[tuple[int, str, Mapping[str, Any]]]
 READERS: dict[str, Callable[[Path, list[str]], Rows]] = {
@@ -36,41 +37,44 @@ class _Columns:
 
 def load_files(
     texts_file: str | Path,
-    labels_file: str | Path,
+    labels: str | Path | LabelSet,
     *,
     text_column: str = "text",
     labels_column: str = "labels",
     id_column: str | None = None,
     group_column: str | None = None,
-    separator: str = ",",
+    separator: str | None = None,
     name: str = "",
     split: str = "",
 ) -> Dataset:
-    """A dataset from a file of documents (.csv, .jsonl or .parquet) and a file with the inventory (see `read_labels`).
+    """A dataset from a file of documents (.csv, .jsonl or .parquet) and an inventory or its file (`read_labels`).
 
     The labels of a document are a list of names, or one text with the names between `separator`s; an empty one means
-    none. Ids come from `id_column`, without one from the column "id" where there is one; where an id is missing, the
-    row's number stands in. `group_column` holds the groups to measure by. A column that is named must be there. CSV and
-    JSONL may be compressed (.xz, .gz). Every row must be usable: what cannot be used is named in one error.
+    none. Without a `separator` it is `|` in a text that has one, as `setscore classify` writes them, and else a comma;
+    a text that is the name of a label is that label. Ids come from `id_column`, without one from the column "id" where
+    there is one; where an id is missing, the row's number stands in. `group_column` holds the groups to measure by. A
+    column that is named must be there. CSV and JSONL may be compressed (.xz, .gz). Every row must be usable: what
+    cannot be used is named in one error.
     """
     path = Path(texts_file)
-    if not separator:
+    if separator == "":
         raise SetScoreError("the separator of labels is empty. Give the text between two labels, such as ',' or '|'.")
     suffix = Path(path.stem).suffix if path.suffix in OPENERS else path.suffix
     if suffix not in READERS or (suffix == ".parquet" and path.suffix in OPENERS):
         raise DataFileError(f"a file of labelled documents ends in {', '.join(READERS)}; got {path.name!r}.")
     if not path.is_file():
         raise DataFileError(f"the file {path} does not exist.")
-    inventory = read_labels(labels_file)
+    inventory = labels if isinstance(labels, LabelSet) else read_labels(labels)
     columns = _Columns(text_column, labels_column, id_column, group_column)
-    entries, notes = _distinct(_entries(READERS[suffix](path, columns.required), columns, separator))
+    names = partial(_names, separator=separator, known=frozenset(inventory.names))
+    entries, notes = _distinct(_entries(READERS[suffix](path, columns.required), columns, names))
     if not entries:
         raise DataFileError(f"{path} holds no documents.")
     try:
         gold = inventory.indicator([entry.labels for entry in entries])
     except LabelError as error:
         unknown = {label for entry in entries for label in entry.labels} - set(inventory.names)
-        other = next((sign for sign in "|;/" if sign != separator and any(sign in label for label in unknown)), None)
+        other = next((sign for sign in ",|;/" if sign != separator and any(sign in label for label in unknown)), None)
         hint = f" Is {other!r} the sign between labels? Then give it as the separator (--separator)." if other else ""
         raise LabelError(f"{path}: {error}{hint}") from error
     texts, ids = tuple(entry.text for entry in entries), tuple(entry.id for entry in entries)
@@ -78,12 +82,22 @@ def load_files(
     return Dataset(name or path.name, split, texts, ids, inventory, gold, notes, groups)
 
 
-def _entries(rows: Rows, columns: _Columns, separator: str) -> dict[int, Entry]:
+def _names(text: str, *, separator: str | None, known: frozenset[str]) -> list[str]:
+    """The names of labels in one text."""
+    if separator is None:
+        if text.strip() in known:  # a name may hold a comma
+            return [text.strip()]
+        bars = "|" in text and not any("|" in name for name in known)
+        separator = "|" if bars else ","
+    return [part.strip() for part in text.split(separator) if part.strip()]
+
+
+def _entries(rows: Rows, columns: _Columns, split: Callable[[str], list[str]]) -> dict[int, Entry]:
     """The documents by the number of their row; what is wrong with rows is named in one error."""
     entries: dict[int, Entry] = {}
     problems: list[str] = []
     for number, where, row in rows:
-        entry = _entry(row, number, columns, separator)
+        entry = _entry(row, number, columns, split)
         if isinstance(entry, Entry):
             entries[number] = entry
         else:
@@ -94,7 +108,7 @@ def _entries(rows: Rows, columns: _Columns, separator: str) -> dict[int, Entry]:
     return entries
 
 
-def _entry(row: Mapping[str, Any], number: int, columns: _Columns, separator: str) -> Entry | str:
+def _entry(row: Mapping[str, Any], number: int, columns: _Columns, split: Callable[[str], list[str]]) -> Entry | str:
     """The document of a row, or what is wrong with it."""
     if absent := [column for column in columns.required if column not in row]:
         return f"has no field {', '.join(absent)}; it has {', '.join(map(str, row)) or 'none'}"
@@ -102,7 +116,7 @@ def _entry(row: Mapping[str, Any], number: int, columns: _Columns, separator: st
     if problem := text_problem(text):
         return problem
     if isinstance(labels, str):
-        labels = [part.strip() for part in labels.split(separator) if part.strip()]
+        labels = split(labels)
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         return f"has the labels {labels!r:.80}, which are neither a list of names nor one text"
     name = _written(row.get(columns.id or "id")) or str(number)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from setscore.datasets.dataset import Dataset, Entry, assemble
 from setscore.datasets.files import DAMAGE, field, find, missing, parquet_rows, read_bytes, shards
-from setscore.datasets.source import Home, Source, described
+from setscore.datasets.source import HUB_UNCHECKED, Home, Source, described
 from setscore.errors import DataFileError
 
 FILES = tuple(f"reut2-{number:03}.sgm" for number in range(22))
@@ -160,5 +160,8 @@ SOURCE = Source(
         "There is no validation split; validation documents are drawn from the training split.",
         "Sizes count all stories with TOPICS=YES; those without one of the 20 topics are left out, and noted.",
     ),
-    unchecked=("The columns of the mirror: title, body and topics are what the paper's code reads.",),
+    unchecked=(
+        HUB_UNCHECKED,
+        "The columns of the mirror: title, body and topics are what the paper's code reads.",
+    ),
 )

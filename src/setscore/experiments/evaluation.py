@@ -7,20 +7,32 @@ say how much of what the scores know is lost at the threshold (the paper's appen
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 import setscore.calibration as calibrations
 from setscore.calibration.folds import assign
-from setscore.calibration.objectives import best_cut
 from setscore.datasets import draw_rows
 from setscore.errors import SetScoreError
+from setscore.experiments.oracles import oracle_decisions
 from setscore.experiments.scored import Scored
-from setscore.metrics import Interval, all_metrics, bootstrap, by_group, decision_metrics, probability_metrics
-from setscore.records import BoolArray, FloatArray, IntArray
+from setscore.metrics import (
+    Counts,
+    Interval,
+    all_metrics,
+    bootstrap,
+    by_group,
+    decision_metrics,
+    micro_f1,
+    per_label_table,
+    probability_metrics,
+)
+from setscore.records import BoolArray, FloatArray
 
 VALIDATION_SIZE = 200  # of the paper
+UNFITTED = "threshold 0.5"
 Kind = str | calibrations.Calibration
 
 
@@ -36,8 +48,10 @@ class Row:
     kind       "model", "yardstick" or "oracle"
     choice     what was chosen and why
     metrics    of `all_metrics`, and "ece_raw" of the probabilities before calibration where there are any
-    intervals  bootstrap intervals of micro-F1, macro-F1
-    groups     of `by_group`, where the documents have groups; oracles have none
+    intervals  of `bootstrap`; oracles have none, nor what follows
+    groups     of `by_group`, where the documents have groups
+    labels     of `per_label_table`
+    decisions  [n, m], for paired tests
     """
 
     name: str
@@ -46,6 +60,8 @@ class Row:
     metrics: Mapping[str, float]
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     groups: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    labels: Sequence[Mapping[str, Any]] = ()
+    decisions: BoolArray | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -132,112 +148,86 @@ def summarise(rows: Mapping[int, Sequence[Row]]) -> list[Summary]:
 
 
 def measure(name: str, kind: str, choice: str, test: Scored, *, decisions: BoolArray, probabilities: FloatArray) -> Row:
-    """A row of all metrics and intervals, and of each group."""
-    intervals = bootstrap(test.gold, decisions)
-    wanted = {key: intervals[key] for key in ("micro_f1", "macro_f1")}
+    """A row of all metrics and intervals, of each label and of each group."""
+    intervals = bootstrap(test.gold, decisions, probabilities)
     groups = by_group(test.gold, decisions, test.groups) if test.groups else {}
-    return Row(name, kind, choice, all_metrics(test.gold, decisions, probabilities), wanted, groups)
+    metrics = all_metrics(test.gold, decisions, probabilities)
+    labels = per_label_table(test.gold, decisions, test.labels)
+    return Row(name, kind, choice, metrics, intervals, groups, labels, decisions)
 
 
 def fit(validation: Scored, test: Scored, kind: Kind) -> calibrations.Calibration:
-    """A calibration fitted on `validation`; a warning if those are the documents of `test`."""
+    """A calibration fitted on `validation`; a warning if those are the documents of `test`, in whatever order."""
     calibration = calibrations.make(kind).fit(validation.log_odds, validation.gold)
     if calibration.fitted_on(test.log_odds, test.gold):
-        warnings.warn(
-            SameSliceWarning(
-                f"{calibration.name} is measured on the {len(test)} documents it was fitted on; that flatters it."
-                " Measure on others."
-            ),
-            stacklevel=3,
-        )
+        warnings.warn(SameSliceWarning(flattery(calibration, test)), stacklevel=3)
     return calibration
 
 
-def _honest(validation: Scored, test: Scored, kind: Kind) -> Row:
-    calibration = fit(validation, test, kind)
-    decisions, probabilities = calibration.predict(test.log_odds), calibration.transform(test.log_odds)
-    row = measure(
-        calibration.name,
-        "model",
-        calibration.choice_,
-        test,
-        decisions=decisions,
-        probabilities=probabilities,
+def flattery(calibration: calibrations.Calibration, test: Scored) -> str:
+    """A sentence if the calibration was fitted on some of the documents it is measured on; else nothing."""
+    name, seen = calibration.name, calibration.seen(test.log_odds, test.gold)
+    if calibration.fitted_on(test.log_odds, test.gold):
+        return f"{name} is measured on the {len(test)} documents it was fitted on; that flatters it. Measure on others."
+    if not seen:
+        return ""
+    return (
+        f"{seen} of the {len(test)} documents that {name} is measured on have scores and labels of documents it was"
+        " fitted on; that flatters it. Measure on others."
     )
-    raw = probability_metrics(test.gold, expit(test.log_odds))["ece"]
-    return replace(row, metrics={**row.metrics, "ece_raw": raw})
+
+
+def decided(calibration: calibrations.Calibration, test: Scored, name: str | None = None) -> Row:
+    """What a fitted calibration makes of `test`; its name with its options, unless another is given."""
+    decisions, probabilities = calibration.predict(test.log_odds), calibration.transform(test.log_odds)
+    title = calibrations.spelt(calibration) if name is None else name
+    row = measure(title, "model", calibration.choice_, test, decisions=decisions, probabilities=probabilities)
+    undecided = calibration.undecided(test.log_odds) if calibration.margin else None
+    return _with_model_metrics(row, test, decisions, undecided)
+
+
+def unfitted(test: Scored) -> Row:
+    """Every label whose probability reaches 0.5, before any labelled document was seen."""
+    return decided(calibrations.TemperatureCalibration.unfitted(len(test.labels)), test, UNFITTED)
+
+
+def _honest(validation: Scored, test: Scored, kind: Kind) -> Row:
+    return decided(fit(validation, test, kind), test)
+
+
+def _with_model_metrics(row: Row, test: Scored, decisions: BoolArray, undecided: BoolArray | None) -> Row:
+    """With the ECE before calibration and, where there is abstention, how much is left and how good that is."""
+    more = {"ece_raw": probability_metrics(test.gold, expit(test.log_odds))["ece"]}
+    if undecided is not None:
+        wrong, sure = decisions != test.gold, ~undecided
+        more |= {
+            "undecided": float(undecided.mean()),
+            "undecided_documents": float(undecided.any(axis=1).mean()),
+            "micro_f1_decided": float(micro_f1(Counts.of(test.gold & sure, decisions & sure))),
+            "hamming_loss_decided": float(wrong[sure].mean()) if sure.any() else 0.0,
+        }
+    return replace(row, metrics={**row.metrics, **more})
 
 
 def oracles(test: Scored) -> list[Row]:
-    """Thresholds tuned on the evaluated documents themselves. Each is the best there is in the metric it tunes."""
-    probabilities, asked = expit(test.log_odds), np.isfinite(test.log_odds)
-    common = best_cut(probabilities[asked], test.gold[asked], int(test.gold.sum()))
-    decided = {
-        "oracle global": (asked & (probabilities >= common), "one threshold with the highest micro-F1"),
-        "oracle per label, micro": (_best_micro(test), "a threshold per label, together with the highest micro-F1"),
-        "oracle per label, macro": (_best_macro(test), "for each label the threshold with its highest F1"),
-    }
+    """Thresholds tuned on the evaluated documents themselves."""
     return [
         Row(name, "oracle", f"{choice}, tuned on the test documents", decision_metrics(test.gold, decisions))
-        for name, (decisions, choice) in decided.items()
+        for name, (decisions, choice) in oracle_decisions(test).items()
     ]
 
 
-def _best_macro(test: Scored) -> BoolArray:
-    """For each label the cut with the highest F1. One without gold documents has F1 0 everywhere: never predicted."""
-    decisions = np.zeros(test.gold.shape, dtype=np.bool_)
-    for i in np.flatnonzero(test.gold.any(axis=0)):
-        hits, ends, order = _prefixes(test, int(i))
-        best = int(np.argmax(2 * hits / (ends + test.gold[:, i].sum())))
-        decisions[order[: ends[best]], i] = True
-    return decisions
-
-
-def _best_micro(test: Scored) -> BoolArray:
-    """The cuts per label with the highest micro-F1, exactly.
-
-    F1 = 2 tp / (predicted + gold) is a quotient, so Dinkelbach's iteration finds its maximum: for the F reached so far,
-    each label takes the cut with the largest 2 tp - F predicted, until F no longer grows.
-    """
-    labels = [_prefixes(test, i) for i in range(test.gold.shape[1])]
-    gold, reached = int(test.gold.sum()), -1.0
-    f1, cuts = 0.0, [0] * len(labels)
-    while f1 > reached:
-        reached = f1
-        found = [_largest(hits, ends, f1) for hits, ends, _ in labels]
-        cuts = [cut for _, cut in found]
-        f1 = 2 * sum(hits for hits, _ in found) / max(1, sum(cuts) + gold)
-    decisions = np.zeros(test.gold.shape, dtype=np.bool_)
-    for i, (cut, (_, _, order)) in enumerate(zip(cuts, labels, strict=True)):
-        decisions[order[:cut], i] = True
-    return decisions
-
-
-def _prefixes(test: Scored, label: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Where the ranking of a label's documents can be cut: gold documents and documents before each cut, and the order.
-
-    The first cut takes nothing; equal scores are never parted.
-    """
-    asked = np.flatnonzero(np.isfinite(test.log_odds[:, label]))
-    order = asked[np.argsort(-test.log_odds[asked, label], kind="stable")]
-    scores = test.log_odds[order, label]
-    last_of_ties = np.append(scores[1:] != scores[:-1], True) if len(order) else np.zeros(0, dtype=np.bool_)
-    ends = np.append(0, np.flatnonzero(last_of_ties) + 1)
-    hits = np.append(0, np.cumsum(test.gold[order, label]))[ends]
-    return hits, ends, order
-
-
-def _largest(hits: IntArray, ends: IntArray, price: float) -> tuple[int, int]:
-    """Gold documents and documents before the cut with the largest 2 tp - price predicted."""
-    best = int(np.argmax(2 * hits - price * ends))
-    return int(hits[best]), int(ends[best])
-
-
-def cross_validated(scored: Scored, kind: Kind) -> dict[str, float]:
-    """Decision metrics on documents that the calibration was not fitted on, over five folds of `scored`."""
-    fold, decisions = assign(len(scored)), np.zeros(scored.gold.shape, dtype=np.bool_)
+def cross_validated(scored: Scored, kind: Kind) -> Row:
+    """Measured on documents that the calibration was not fitted on, over five folds of `scored`."""
+    fold, calibration = assign(len(scored)), calibrations.make(kind)
+    decisions, undecided = (np.zeros(scored.gold.shape, dtype=np.bool_) for _ in range(2))
+    probabilities = np.zeros(scored.gold.shape)
     for number in range(fold.max() + 1):
         inside = fold == number
-        calibration = calibrations.make(kind).fit(scored.log_odds[~inside], scored.gold[~inside])
+        calibration.fit(scored.log_odds[~inside], scored.gold[~inside])
         decisions[inside] = calibration.predict(scored.log_odds[inside])
-    return decision_metrics(scored.gold, decisions)
+        undecided[inside] = calibration.undecided(scored.log_odds[inside])
+        probabilities[inside] = calibration.transform(scored.log_odds[inside])
+    name, choice = calibrations.spelt(calibration), f"cross-validated over {fold.max() + 1} folds"
+    row = measure(name, "model", choice, scored, decisions=decisions, probabilities=probabilities)
+    return _with_model_metrics(row, scored, decisions, undecided if calibration.margin else None)

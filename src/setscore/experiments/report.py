@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,30 @@ from scipy.special import expit
 
 import setscore.calibration as calibrations
 from setscore.classifier import SetScoreClassifier
+from setscore.datasets import Dataset, draw_rows
 from setscore.errors import MissingExtraError, TruncationWarning
-from setscore.experiments.evaluation import Kind, Row, Summary, Trial, fit, over_trials, summarise
+from setscore.experiments.evaluation import (
+    Kind,
+    Row,
+    Summary,
+    Trial,
+    decided,
+    fit,
+    flattery,
+    oracles,
+    over_trials,
+    summarise,
+    unfitted,
+)
+from setscore.experiments.pairs import Pair, between, within
 from setscore.experiments.pictures import reliability_diagram, threshold_curve
-from setscore.experiments.scored import Scored, score_dataset
-from setscore.experiments.slices import Experiment, trials
+from setscore.experiments.scored import Scored, saved_scores, score_dataset
+from setscore.experiments.slices import Experiment, prepare_own, trials
 from setscore.experiments.yardsticks import cosine, every_label, label_prior, score_cosine
 from setscore.records import LabelSet
 from setscore.shortlist import Encode, retention
 
+WHOLE = 0  # stands for the seed where nothing is drawn
 Tell = Callable[[str, int, int, str], None]  # part, documents done, of how many, and what is going on
 
 
@@ -29,9 +44,10 @@ Tell = Callable[[str, int, int, str], None]  # part, documents done, of how many
 class Report:
     """What was measured on one dataset.
 
-    summaries  calibrations of the model, yardsticks, then oracles
-    trials     the scores that were measured, by seed
+    summaries  calibrations of the model and the plain threshold 0.5, yardsticks, then oracles
+    trials     the scores that were measured, by seed; of a saved classifier one without validation documents
     remarks    what was left out, cut or stands in for something else, as sentences
+    pairs      paired tests, where they were asked for
     """
 
     name: str
@@ -40,6 +56,7 @@ class Report:
     trials: tuple[Trial, ...]
     config: Mapping[str, Any]
     remarks: tuple[str, ...]
+    pairs: tuple[Pair, ...] = ()
 
 
 def score_parts(
@@ -59,6 +76,33 @@ def score_parts(
     return scored
 
 
+def score_slice(
+    pool: Dataset,
+    size: int | None,
+    seed: int,
+    classifier: SetScoreClassifier,
+    *,
+    save: Path | None = None,
+    tell: Tell | None = None,
+) -> Scored:
+    """A labelled slice to fit on, scored: `size` documents drawn from the pool with `seed`, or all of it.
+
+    Scores of the whole pool that `score_parts` saved are drawn from, so that nothing is asked again.
+    """
+    whole = prepare_own(pool)
+    if size is None or size >= len(pool):
+        return score_parts(whole, classifier, save=save, tell=tell)["pool"]
+    drawn, _ = pool.draw(size, seed)
+    if save is not None and (known := saved_scores(pool, classifier, save / whole.folder / "pool")):
+        if tell is not None:
+            tell("slice", size, size, f"re-using the scores in {save / whole.folder / 'pool'}")
+        rows, _ = draw_rows(len(pool), size, seed)
+        return replace(known.take(rows), notes=drawn.notes)
+    part = f"{size}-{seed}"  # one folder deeper than experiments: it has no test documents
+    experiment = Experiment(pool.name, whole.slices, f"calibrate/{pool.name}", {part: drawn})
+    return score_parts(experiment, classifier, save=save, tell=tell)[part]
+
+
 def report(
     experiment: Experiment,
     scored: Mapping[str, Scored],
@@ -71,7 +115,7 @@ def report(
 ) -> Report:
     """Measures what `score_parts` scored; `encode` takes the place of the sentence encoder."""
     drawn = trials(scored, seeds)
-    model = over_trials(drawn, kinds)
+    model = [*over_trials(drawn, kinds), *summarise({trial.seed: [unfitted(trial.test)] for trial in drawn})]
     remarks = [*_remarks(experiment, scored), *few_documents(drawn)]
     beside: list[Summary] = []
     if yardsticks:
@@ -88,6 +132,25 @@ def report(
     config = next(iter(scored.values())).config
     parts = tuple(honest + beside + oracle)
     return Report(experiment.name, experiment.slices, parts, tuple(drawn), config, tuple(remarks))
+
+
+def report_saved(experiment: Experiment, scored: Mapping[str, Scored], classifier: SetScoreClassifier) -> Report:
+    """A fitted classifier on all documents of one part; a remark if it was fitted on some of them."""
+    (test,) = scored.values()
+    trial = Trial(WHOLE, test.take(np.arange(0)), test)
+    rows = [decided(classifier.current_calibration(), test), unfitted(test), every_label(test), *oracles(test)]
+    flattered = flattery(classifier.current_calibration(), test)
+    remarks = [*_remarks(experiment, scored), *([flattered] if flattered else [])]
+    parts = tuple(summarise({WHOLE: rows}))
+    return Report(experiment.name, experiment.slices, parts, (trial,), test.config, tuple(remarks))
+
+
+def paired(made: Report, others: Mapping[str, Mapping[str, Scored]] | None, kind: Kind) -> Report:
+    """With paired tests of the first decisions against the others, and against other runs' scores, by their names."""
+    pairs = within(made.summaries, made.trials)
+    for name, parts in (others or {}).items():
+        pairs.append(between(made.summaries[0], made.trials, parts, kind, name))
+    return replace(made, pairs=tuple(pairs))
 
 
 def _remarks(experiment: Experiment, scored: Mapping[str, Scored]) -> list[str]:
@@ -134,9 +197,10 @@ def draw(made: Report, folder: str | Path, kind: Kind = "auto") -> list[Path]:
     probabilities, gold = calibration.transform(trial.test.log_odds), trial.test.gold
     title = f"{made.name}, {made.slices} slices, seed {trial.seed}"
     paths = [Path(folder) / f"{made.name}-{what}.png" for what in ("reliability", "thresholds")]
-    lines = {"raw": expit(trial.test.log_odds), calibration.name: probabilities}
+    name = calibrations.spelt(calibration)
+    lines = {"raw": expit(trial.test.log_odds), name: probabilities}
     reliability_diagram(paths[0], gold, lines, title)
-    threshold_curve(paths[1], gold, probabilities, calibration.thresholds_, f"{title}, {calibration.name}")
+    threshold_curve(paths[1], gold, probabilities, calibration.thresholds_, f"{title}, {name}")
     return paths
 
 
@@ -150,7 +214,7 @@ def as_json(made: Report) -> dict[str, Any]:
         "config": dict(made.config),
         "remarks": list(made.remarks),
         "rows": [_summary(summary) for summary in made.summaries],
-    }
+    } | ({"pairs": [pair.as_json() for pair in made.pairs]} if made.pairs else {})
 
 
 def _summary(summary: Summary) -> dict[str, Any]:
@@ -162,6 +226,7 @@ def _summary(summary: Summary) -> dict[str, Any]:
             "intervals": {key: asdict(interval) for key, interval in row.intervals.items()},
         }
         | ({"groups": {value: dict(found) for value, found in row.groups.items()}} if row.groups else {})
+        | ({"labels": [dict(label) for label in row.labels]} if summary.kind == "model" else {})
         for seed, row in summary.rows.items()
     }
     found = {"name": summary.name, "kind": summary.kind, "metrics": _spread(summary.mean, summary.sd), "seeds": seeds}

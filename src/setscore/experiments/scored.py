@@ -139,6 +139,15 @@ def score_dataset(
     return scored
 
 
+def saved_scores(dataset: Dataset, classifier: SetScoreClassifier, folder: str | Path) -> Scored | None:
+    """What `score_dataset` saved there, if the same was asked and all of it is done."""
+    if not (Path(folder) / FILE).exists():
+        return None
+    saved, done = _read(Path(folder))
+    same = saved.config == describe(_with_labels(classifier, dataset.labels), dataset)
+    return replace(saved, groups=dataset.groups) if same and done.all() else None
+
+
 def _silent(done: int, total: int, message: str) -> None:
     """Nobody watches."""
 

@@ -9,7 +9,7 @@ Scores of what was trained anew for every seed come as pool-<seed>, or validatio
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from setscore.datasets import Dataset, find_source, load_dataset, paper_slices
@@ -51,6 +51,12 @@ def prepare(
 def prepare_own(dataset: Dataset, *, limit: int | None = None) -> Experiment:
     """The same for a user's own labelled documents."""
     return _pool(dataset.name, dataset, limit)
+
+
+def measured_whole(experiment: Experiment) -> Experiment:
+    """The documents to measure on where nothing is fitted: the pool, or the test documents."""
+    part = "pool" if "pool" in experiment.parts else "test"
+    return replace(experiment, parts={part: experiment.parts[part]})
 
 
 def trials(parts: Mapping[str, Scored], seeds: Sequence[int]) -> list[Trial]:

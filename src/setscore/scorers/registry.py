@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from setscore.errors import SetScoreError, unknown_name
+from setscore.named import split_options
 from setscore.prompts import Template
 from setscore.scorers.base import Reading, Scorer, SetScorer
 from setscore.scorers.per_label import PerLabelScorer
@@ -30,13 +31,12 @@ def make(name: str, template: Template, reading: Reading, learned: Mapping[str, 
 
     `template` is the wording of per-label questions; all others have the paper's prompt.
     """
-    base, _, text = name.partition("?")
+    base, given = split_options(name, "scorer")
     if base not in SCORERS:
         raise SetScoreError(unknown_name("scorer", base, SCORERS))
-    given = _options(base, text)
     if base == "per_label":
         if given:
-            raise SetScoreError(f"the scorer per_label has no options, got {text!r}.")
+            raise SetScoreError(f"the scorer per_label has no options, got {name.partition('?')[2]!r}.")
         long, pool, overlap = reading.long_documents, reading.pool, reading.overlap
         return PerLabelScorer(template, long, pool, overlap, reading.max_document_tokens)
     home, kind_name = SCORERS[base]
@@ -57,17 +57,10 @@ def make(name: str, template: Template, reading: Reading, learned: Mapping[str, 
 
 def seed_of(name: str) -> str | None:
     """The name of the scorer that another one starts from; None for one that starts from nothing."""
-    base, _, text = name.partition("?")
+    base, given = split_options(name, "scorer")
     home, kind = SCORERS[base]
     starts = any(entry.name == "seed" for entry in fields(getattr(importlib.import_module(home), kind)))
-    return _options(base, text).get("seed", "per_label") if starts else None
-
-
-def _options(name: str, text: str) -> dict[str, str]:
-    parts = [part.partition("=") for part in text.split("&") if part]
-    if any(not equals for _, equals, _ in parts):
-        raise SetScoreError(f"options of a scorer are written {name}?option=value&option=value, got {text!r}.")
-    return {key: value for key, _, value in parts}
+    return given.get("seed", "per_label") if starts else None
 
 
 def _value(scorer: str, key: str, text: str, default: object) -> object:

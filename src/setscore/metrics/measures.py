@@ -70,7 +70,7 @@ def macro_f1_present(counts: Counts) -> FloatArray:
 
 def decision_metrics(gold: npt.ArrayLike, predicted: npt.ArrayLike) -> dict[str, float]:
     """Everything that follows from the decisions alone."""
-    y, p = _indicators(gold, predicted)
+    y, p = indicators(gold, predicted)
     labels, documents = Counts.of(y, p), Counts.of(y.T, p.T)  # per label; per document
     micro = labels.micro()
     union = (y | p).sum(axis=1).astype(np.float64)
@@ -102,7 +102,7 @@ def ranking_metrics(gold: npt.ArrayLike, scores: npt.ArrayLike, ks: Sequence[int
     from sklearn.metrics import average_precision_score, label_ranking_average_precision_score, ndcg_score
 
     y, s = _indicator(gold, "gold"), _scores(scores)
-    _same_shape(y, s)
+    same_shape(y, s)
     labels, documents = y.any(axis=0), y.any(axis=1)
     found = {"labels_ranked": float(labels.sum()), "documents_ranked": float(documents.sum())}
     if not documents.any():
@@ -120,7 +120,7 @@ def ranking_metrics(gold: npt.ArrayLike, scores: npt.ArrayLike, ks: Sequence[int
 
 def probability_metrics(gold: npt.ArrayLike, probabilities: npt.ArrayLike) -> dict[str, float]:
     """ECE, Brier score and log-loss over all (document, label) pairs, as the paper does."""
-    y, p = _indicator(gold, "gold").ravel(), _probabilities(probabilities).ravel()
+    y, p = _indicator(gold, "gold").ravel(), checked_probabilities(probabilities).ravel()
     if y.shape != p.shape:
         raise SetScoreError(f"gold has {y.size} entries, the probabilities {p.size}; they must agree.")
     table = reliability(y, p)
@@ -135,7 +135,7 @@ def probability_metrics(gold: npt.ArrayLike, probabilities: npt.ArrayLike) -> di
 
 def reliability(gold: npt.ArrayLike, probabilities: npt.ArrayLike, bins: int = ECE_BINS) -> dict[str, FloatArray]:
     """For each equal-width bin: how many pairs, their mean probability and how many of them are gold. Empty bins: 0."""
-    y, p = np.asarray(gold).ravel().astype(np.float64), _probabilities(probabilities).ravel()
+    y, p = np.asarray(gold).ravel().astype(np.float64), checked_probabilities(probabilities).ravel()
     which = np.minimum((p * bins).astype(np.int64), bins - 1)
     count = np.bincount(which, minlength=bins).astype(np.float64)
     return {
@@ -157,7 +157,7 @@ def all_metrics(gold: npt.ArrayLike, predicted: npt.ArrayLike, probabilities: np
 
 def per_label_table(gold: npt.ArrayLike, predicted: npt.ArrayLike, names: Sequence[str]) -> list[dict[str, Any]]:
     """One row per label: support, how often it was predicted, precision, recall and F1."""
-    y, p = _indicators(gold, predicted)
+    y, p = indicators(gold, predicted)
     if len(names) != y.shape[1]:
         raise SetScoreError(f"{len(names)} names came with {y.shape[1]} labels.")
     counts = Counts.of(y, p)
@@ -170,7 +170,7 @@ def per_label_table(gold: npt.ArrayLike, predicted: npt.ArrayLike, names: Sequen
 
 def by_group(gold: npt.ArrayLike, predicted: npt.ArrayLike, groups: Sequence[str]) -> dict[str, dict[str, float]]:
     """Decision metrics of each value of a user's column."""
-    y, p = _indicators(gold, predicted)
+    y, p = indicators(gold, predicted)
     if len(groups) != len(y):
         raise SetScoreError(f"{len(groups)} group values came with {len(y)} documents.")
     values = np.asarray(groups, dtype=object)
@@ -181,91 +181,12 @@ def by_group(gold: npt.ArrayLike, predicted: npt.ArrayLike, groups: Sequence[str
     }
 
 
-# Uncertainty
-
 Statistic = Callable[[Counts], FloatArray]
 STATISTICS: Mapping[str, Statistic] = {
     "micro_f1": micro_f1,
     "macro_f1": macro_f1,
     "macro_f1_present": macro_f1_present,
 }
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate with its bootstrap interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-def bootstrap(
-    gold: npt.ArrayLike, predicted: npt.ArrayLike, *, level: float = 0.95, rounds: int = 1000, seed: int = 13
-) -> dict[str, Interval]:
-    """Percentile intervals of the F1s from resampled documents."""
-    y, p = _indicators(gold, predicted)
-    weights = _resamples(len(y), rounds, seed)
-    resampled, whole = Counts.of(y, p, weights), Counts.of(y, p)
-    tails = [100 * (1 - level) / 2, 100 * (1 + level) / 2]
-    found = {}
-    for name, statistic in STATISTICS.items():
-        low, high = np.percentile(statistic(resampled), tails)
-        found[name] = Interval(float(statistic(whole)), float(low), float(high))
-    return found
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Run b minus run a: the difference, its bootstrap interval and the p-value of a randomisation test."""
-
-    difference: float
-    low: float
-    high: float
-    p_value: float
-
-
-def compare(
-    gold: npt.ArrayLike,
-    run_a: npt.ArrayLike,
-    run_b: npt.ArrayLike,
-    *,
-    level: float = 0.95,
-    rounds: int = 1000,
-    seed: int = 13,
-) -> dict[str, Comparison]:
-    """Whether two runs on the same documents differ.
-
-    The interval resamples documents, the same ones for both runs. The p-value swaps the two runs' decisions on randomly
-    chosen documents and counts how often the difference is at least as large (two-sided, never 0).
-    """
-    y, a = _indicators(gold, run_a)
-    _, b = _indicators(gold, run_b)
-    weights = _resamples(len(y), rounds, seed)
-    swap = np.random.default_rng(seed + 1).random((rounds, len(y))) < 0.5
-    keep, other = (~swap).astype(np.float64), swap.astype(np.float64)
-    mixed_a = _add(Counts.of(y, a, keep), Counts.of(y, b, other))
-    mixed_b = _add(Counts.of(y, b, keep), Counts.of(y, a, other))
-    tails = [100 * (1 - level) / 2, 100 * (1 + level) / 2]
-    found = {}
-    for name, statistic in STATISTICS.items():
-        difference = float(statistic(Counts.of(y, b)) - statistic(Counts.of(y, a)))
-        spread = statistic(Counts.of(y, b, weights)) - statistic(Counts.of(y, a, weights))
-        low, high = np.percentile(spread, tails)
-        null = np.abs(statistic(mixed_b) - statistic(mixed_a))
-        p_value = (1 + int((null >= abs(difference) - 1e-12).sum())) / (rounds + 1)
-        found[name] = Comparison(difference, float(low), float(high), p_value)
-    return found
-
-
-def _resamples(documents: int, rounds: int, seed: int) -> FloatArray:
-    """How often each document is drawn in each round, [rounds, documents]."""
-    drawn = np.random.default_rng(seed).multinomial(documents, np.full(documents, 1 / documents), size=rounds)
-    return drawn.astype(np.float64)
-
-
-def _add(a: Counts, b: Counts) -> Counts:
-    return Counts(a.tp + b.tp, a.fp + b.fp, a.fn + b.fn)
 
 
 # Checks
@@ -280,13 +201,13 @@ def _indicator(value: npt.ArrayLike, what: str) -> BoolArray:
     return array.astype(np.bool_)
 
 
-def _indicators(gold: npt.ArrayLike, predicted: npt.ArrayLike) -> tuple[BoolArray, BoolArray]:
+def indicators(gold: npt.ArrayLike, predicted: npt.ArrayLike) -> tuple[BoolArray, BoolArray]:
     y, p = _indicator(gold, "gold"), _indicator(predicted, "the predictions")
-    _same_shape(y, p)
+    same_shape(y, p)
     return y, p
 
 
-def _same_shape(gold: npt.NDArray[Any], other: npt.NDArray[Any]) -> None:
+def same_shape(gold: npt.NDArray[Any], other: npt.NDArray[Any]) -> None:
     if gold.shape != other.shape:
         raise SetScoreError(f"gold has the shape {gold.shape}, what is measured {other.shape}; they must agree.")
 
@@ -299,7 +220,7 @@ def _scores(value: npt.ArrayLike) -> FloatArray:
     return array
 
 
-def _probabilities(value: npt.ArrayLike) -> FloatArray:
+def checked_probabilities(value: npt.ArrayLike) -> FloatArray:
     array = _scores(value)
     if array.size and (array.min() < 0 or array.max() > 1):
         raise SetScoreError(f"probabilities lie in [0, 1], got {array.min():.3g} to {array.max():.3g}.")
