@@ -146,7 +146,7 @@ def test_another_number_of_labels_is_refused(name):
         ({"margin": 2.0}, r"margin lies between 0 and 1, got 2\.0\."),
     ],
 )
-@pytest.mark.parametrize("name", sorted(set(GOLD_NEEDED) - {"paper"}))
+@pytest.mark.parametrize("name", sorted(set(GOLD_NEEDED) - {"paper", "unfitted"}))
 def test_options_are_checked_in_fit(name, options, message):
     calibration = clone(CALIBRATIONS[name](**options))
     with pytest.raises(SetScoreError, match=message):

@@ -1,5 +1,6 @@
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -131,8 +132,15 @@ def test_abstention_is_measured(trial):
 def test_nothing_fitted_decides_at_a_probability_of_one_half(trial):
     row = unfitted(trial.test)
     np.testing.assert_array_equal(row.decisions, trial.test.log_odds >= 0)
-    assert (row.name, row.choice) == ("threshold 0.5", "nothing fitted")
+    assert (row.name, row.choice) == ("threshold 0.5", "nothing fitted: temperature 1, competition 0")
     assert row.metrics["ece"] == row.metrics["ece_raw"]
+
+
+def test_nothing_fitted_takes_the_numbers_of_the_backbone(trial):
+    test = replace(trial.test, config={"backbone": "setscore-mini"})
+    np.testing.assert_array_equal(
+        unfitted(test).decisions, calibrations.unfitted("setscore-mini", len(test.labels)).predict(test.log_odds)
+    )
 
 
 def test_seeds_draw_what_the_dataset_draws(dataset, classifier):

@@ -32,19 +32,18 @@ class UnfittedCalibration(Calibration):
         temperature: float = 1.0,
         competition: float = 0.0,
         threshold: float = 0.5,
-        objective: str = "micro_f1",
-        cost: tuple[float, float] = (1.0, 1.0),
         least: int = 0,
         most: int | None = None,
+        margin: float = 0.0,
     ) -> None:
-        super().__init__(objective=objective, cost=cost, least=least, most=most)
+        super().__init__(least=least, most=most, margin=margin)
         self.temperature = temperature
         self.competition = competition
         self.threshold = threshold
 
     def for_labels(self, n_labels: int) -> Self:
         """Ready to be used on `n_labels` labels; there is nothing to fit."""
-        self._check_options()
+        self.check_options()
         self.n_features_in_ = n_labels
         self.thresholds_ = np.full(n_labels, float(self.threshold))
         self.choice_ = f"nothing fitted: temperature {self.temperature:g}, competition {self.competition:g}"
@@ -62,8 +61,8 @@ class UnfittedCalibration(Calibration):
     def _probabilities(self, log_odds: FloatArray) -> FloatArray:
         return np.where(np.isfinite(log_odds), expit(self._logits(log_odds)), 0.0)
 
-    def _check_options(self) -> None:
-        super()._check_options()
+    def check_options(self) -> None:
+        super().check_options()
         if not self.temperature > 0:
             raise SetScoreError(f"a temperature above 0 is needed, got {self.temperature}.")
         if not 0 <= self.competition <= 1:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 import setscore.calibration as calibrations
+from setscore.backbones import BACKBONES
 from setscore.calibration.folds import assign
 from setscore.datasets import draw_rows
 from setscore.errors import SetScoreError
@@ -188,7 +189,10 @@ def decided(calibration: calibrations.Calibration, test: Scored, name: str | Non
 
 def unfitted(test: Scored) -> Row:
     """Every label whose probability reaches 0.5, before any labelled document was seen."""
-    return decided(calibrations.TemperatureCalibration.unfitted(len(test.labels)), test, UNFITTED)
+    name, n_labels = str(test.config.get("backbone", "")).partition("?")[0], len(test.labels)
+    known = name in BACKBONES
+    ready = calibrations.unfitted(name, n_labels) if known else calibrations.UnfittedCalibration().for_labels(n_labels)
+    return decided(ready, test, UNFITTED)
 
 
 def _honest(validation: Scored, test: Scored, kind: Kind) -> Row:
