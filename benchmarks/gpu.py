@@ -26,7 +26,7 @@ from ways import NAIVE_BATCH, QUESTION, Done, documents, naive, ours
 
 from setscore.backbones.native import attention, operations
 from setscore.backbones.native.experts import Experts
-from setscore.backbones.native.memory import used_bytes
+from setscore.backbones.native.memory import pass_tokens, used_bytes
 from setscore.backbones.native.model import Transformer
 from setscore.backbones.native.quantise import Quantiser
 
@@ -58,10 +58,10 @@ class Timing:
 class Bench:
     """A device, a model, and the settings of a run."""
 
-    def __init__(self, *, smoke: bool, seconds: float, compiled: bool, batch_tokens: int) -> None:
+    def __init__(self, *, smoke: bool, seconds: float, compiled: bool, batch_tokens: int | None) -> None:
         self.smoke, self.seconds, self.compiled = smoke, seconds, compiled
         self.device = "cpu" if smoke else "cuda"
-        self.batch_tokens = 256 if smoke else batch_tokens
+        self.wanted = 256 if smoke else batch_tokens
 
     def model(self, name: str) -> Transformer:
         if self.device == "cuda":
@@ -73,10 +73,13 @@ class Bench:
     def cells(self, name: str) -> tuple[tuple[int, int], ...]:
         return SMOKE_CELLS if self.smoke else SHAPES[name]
 
-    def number(self, length: int, labels: int, *, shared: bool) -> int:
+    def batch_tokens(self, model: Transformer) -> int:
+        return self.wanted or pass_tokens(model.architecture, torch.device(self.device))
+
+    def number(self, model: Transformer, length: int, labels: int, *, shared: bool) -> int:
         """So many documents fill about three batches."""
         tokens = length + labels * QUESTION if shared else labels * (length + QUESTION)
-        return max(1, round(3 * self.batch_tokens / tokens))
+        return max(1, round(3 * self.batch_tokens(model) / tokens))
 
     def wait(self) -> None:
         if self.device == "cuda":
@@ -147,9 +150,9 @@ def _way(bench: Bench, model: Transformer, way: str, cell: tuple[int, int], bloc
         one = documents([length], NAIVE_BATCH, vocabulary)
         return partial(naive, model, one, block=block), NAIVE_BATCH / labels
     shared = way == "shared"
-    number = bench.number(length, labels, shared=shared)
+    number = bench.number(model, length, labels, shared=shared)
     asked = documents([length] * number, labels, vocabulary)
-    return partial(ours, model, asked, bench.batch_tokens, shared=shared, block=block), number
+    return partial(ours, model, asked, bench.batch_tokens(model), shared=shared, block=block), number
 
 
 def measure_mixed(bench: Bench) -> Mixed:
@@ -163,7 +166,7 @@ def measure_mixed(bench: Bench) -> Mixed:
         speed, rates = [], []
         for these in ([mean] * len(lengths), lengths):
             asked = documents(these, labels, model.architecture.vocabulary)
-            work = partial(ours, model, asked, bench.batch_tokens, shared=way == "shared")
+            work = partial(ours, model, asked, bench.batch_tokens(model), shared=way == "shared")
             timing = bench.time(work, len(these))
             speed.append(timing.flops / timing.seconds)
             rates.append(timing.tokens / timing.seconds)
@@ -178,7 +181,7 @@ def measure_fp8(bench: Bench) -> Fp8:
     """fp8 against bf16, exact attention."""
     model = bench.model("llada-8b")
     length, labels = bench.cells("llada-8b")[1]
-    number = bench.number(length, labels, shared=False)
+    number = bench.number(model, length, labels, shared=False)
     asked = documents([length] * number, labels, model.architecture.vocabulary)
     rates, memory = {}, {}
     for dtype in ("bf16", "fp8"):
@@ -187,7 +190,7 @@ def measure_fp8(bench: Bench) -> Fp8:
             for name in [name for name, _ in model.named_parameters() if name.startswith("layers.")]:
                 quantise(model, name)
             model.use(operations.compiled() if bench.compiled else operations.PLAIN)
-        timing = bench.time(partial(ours, model, asked, bench.batch_tokens, shared=False), number)
+        timing = bench.time(partial(ours, model, asked, bench.batch_tokens(model), shared=False), number)
         rates[dtype], memory[dtype] = timing.rate, timing.peak_bytes / 1e9
         tell(dtype, rates[dtype], memory[dtype])
     return Fp8(length, labels, rates, memory)
@@ -221,7 +224,7 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="tiny shapes on the CPU")
     parser.add_argument("--seconds", type=float, default=2.0, help="for each timing")
     parser.add_argument("--no-compile", action="store_true", help="leave element-wise work unfused")
-    parser.add_argument("--batch-tokens", type=int, default=16384, help="tokens in one pass")
+    parser.add_argument("--batch-tokens", type=int, help="tokens in one pass instead of the default")
     parser.add_argument("--only", default="check,ways,mixed,fp8", help="parts of the page")
     parser.add_argument("--out", type=Path, help="write the page to this file")
     parser.add_argument("--json", type=Path, help="write the numbers to this file too")
@@ -234,7 +237,7 @@ def main() -> None:
     only = arguments.only.split(",")
     where = Where(
         device="CPU" if arguments.smoke else torch.cuda.get_device_name(), torch=torch.__version__,
-        compiled=compiled, batch_tokens=bench.batch_tokens, peak=bench.peak(), command=" ".join(sys.argv[1:]),
+        compiled=compiled, peak=bench.peak(), command=" ".join(sys.argv[1:]),
     )  # fmt: skip
     tell(where)
     page = Page(

@@ -19,7 +19,6 @@ class Where:
     device: str
     torch: str
     compiled: bool
-    batch_tokens: int
     peak: float  # operations per second
     command: str
 
@@ -101,8 +100,7 @@ prompts of random tokens, a question of 20 tokens. One run, nothing else on the 
 "% of peak" counts the multiplications that a way really does, against the fastest large bf16 product of the same run;
 so naive can look busy while it computes padding and logits that nobody reads.
 
-{device}, torch {torch}, {compiled} element-wise operations, passes of {batch_tokens} tokens; measured bf16 peak
-{peak:.0f} TFLOP/s.
+{device}, torch {torch}, {compiled} element-wise operations; measured bf16 peak {peak:.0f} TFLOP/s.
 """
 CHECKS = """\
 ## Right before fast
@@ -148,7 +146,7 @@ class Page:
     def _introduction(self) -> str:
         where = self.where
         return INTRODUCTION.format(
-            command=where.command, device=where.device, torch=where.torch, batch_tokens=where.batch_tokens,
+            command=where.command, device=where.device, torch=where.torch,
             compiled="compiled" if where.compiled else "plain", peak=where.peak / 1e12,
         )  # fmt: skip
 

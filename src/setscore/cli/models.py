@@ -41,10 +41,10 @@ def models(
         results.print(table)
         return
     table = Table(box=None, pad_edge=False)
-    for column in ("name", "parameters", "context", "attention", "licence", "about"):
-        table.add_column(column, no_wrap=column == "name")
+    for column in ("name", "size", "context", "native", "about"):  # one line each in 80 columns
+        table.add_column(column, no_wrap=column != "about")
     for name in BACKBONES:
         spec = backbone_spec(name)
         size = f"{spec.parameters / 1e6:.0f} M" if spec.parameters < 1e9 else f"{spec.parameters / 1e9:.1f} B"
-        table.add_row(name, size, str(spec.context), ", ".join(spec.attention), spec.licence, spec.summary)
+        table.add_row(name, size, str(spec.context), spec.attention[0], spec.summary)
     results.print(table)

@@ -95,7 +95,17 @@ INTERPRETED = """
 import torch
 from test_experts import experts
 from setscore.backbones.native import kernels
+from setscore.backbones.native.architecture import Router
+from setscore.backbones.native.experts import route
 
+for groups, kept, bias, normalise in ((4, 2, True, True), (1, 1, False, False), (4, 4, True, False)):
+    router = Router(experts=16, chosen=4, width=32, scoring="sigmoid", groups=groups, chosen_groups=kept,
+                    bias=bias, normalise=normalise, scale=2.5)
+    assert kernels.chooses(router)
+    asked = torch.randn(40, 16), torch.randn(16) if bias else None
+    (numbers, weights), (ours, our_weights) = route(*asked, router), kernels.choose(*asked, router)
+    assert torch.equal(ours.long(), numbers), router
+    assert torch.allclose(our_weights, weights, atol=1e-6), router
 for shared in (32, 0):
     made = experts(shared=shared)
     for tokens in (1, 50, 300):

@@ -103,9 +103,10 @@ class Experts(nn.Module):
             return self.fused(x, kernels)
         return self.grouped(x) if hasattr(functional, "grouped_mm") else self.one_by_one(x)
 
-    def choose(self, x: Tensor) -> Choice:
-        """The router's choice. Sorting 16-bit numbers takes a quarter of the time of 64-bit ones."""
-        experts, weights = route(self.logits(x), self.bias, self.router)
+    def choose(self, x: Tensor, kernels: Any = None) -> Choice:
+        """The router's choice, by a kernel of ours where it fits."""
+        chooses = kernels is not None and kernels.chooses(self.router)
+        experts, weights = (kernels.choose if chooses else route)(self.logits(x), self.bias, self.router)
         numbers, order = experts.flatten().to(torch.int16).sort(stable=True)
         wanted = torch.arange(self.router.experts, dtype=torch.int16, device=x.device)
         return Choice(order, torch.searchsorted(numbers, wanted, right=True, out_int32=True), weights)
@@ -123,7 +124,7 @@ class Experts(nn.Module):
 
     def fused(self, x: Tensor, kernels: Any) -> Tensor:
         """The gather and SwiGLU inside the first product, the weights inside the second, one sum at the end."""
-        choice = self.choose(x)
+        choice = self.choose(x, kernels)
         tiles = kernels.tiles_of(choice.stops, len(choice.order))
         inner = kernels.gate_up(x, self.gate_up, choice.order, tiles)
         parts = kernels.down(inner, self.down, choice.order, choice.weights, tiles)

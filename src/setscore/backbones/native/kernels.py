@@ -16,11 +16,65 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.nn import functional
 from triton.tools.tensor_descriptor import TensorDescriptor
+
+from setscore.backbones.native.architecture import Router
 
 ROWS = 128  # of a tile
 LEAST = 16  # the smallest side of a product on the matrix units
+
+
+@triton.jit
+def _choose(  # noqa: PLR0917
+    logits, bias, experts, weights, scale,
+    EXPERTS: tl.constexpr, GROUPS: tl.constexpr, KEPT: tl.constexpr, CHOSEN: tl.constexpr,
+    BIAS: tl.constexpr, NORMALISE: tl.constexpr,
+):  # fmt: skip
+    """experts.route for one token with sigmoid scores: the best groups, then the best experts in them."""
+    token = tl.program_id(0).to(tl.int64)
+    number = tl.arange(0, EXPERTS)
+    score = tl.sigmoid(tl.load(logits + token * EXPERTS + number))
+    ranked = score
+    if BIAS:
+        ranked += tl.load(bias + number)
+    if KEPT < GROUPS:
+        grouped = tl.reshape(ranked, (GROUPS, EXPERTS // GROUPS))
+        first = tl.arange(0, EXPERTS // GROUPS)[None, :] == tl.argmax(grouped, axis=1)[:, None]
+        left = tl.max(grouped, axis=1) + tl.max(tl.where(first, float("-inf"), grouped), axis=1)
+        for _ in tl.static_range(KEPT):
+            left = tl.where(tl.arange(0, GROUPS) == tl.argmax(left, axis=0), float("-inf"), left)
+        kept = (left == float("-inf"))[:, None]
+        ranked = tl.reshape(tl.where(kept, grouped, float("-inf")), (EXPERTS,))
+    chosen = tl.arange(0, CHOSEN)
+    numbers = tl.zeros((CHOSEN,), dtype=tl.int32)
+    found = tl.zeros((CHOSEN,), dtype=tl.float32)
+    for rank in tl.static_range(CHOSEN):
+        best = tl.argmax(ranked, axis=0)
+        weight = tl.sum(tl.where(number == best, score, 0.0), axis=0)
+        ranked = tl.where(number == best, float("-inf"), ranked)
+        numbers = tl.where(chosen == rank, best, numbers)
+        found = tl.where(chosen == rank, weight, found)
+    if NORMALISE:
+        found = found / (tl.sum(found, axis=0) + 1e-20)
+    tl.store(experts + token * CHOSEN + chosen, numbers.to(tl.int16))
+    tl.store(weights + token * CHOSEN + chosen, found * scale)
+
+
+@triton.jit
+def _cut(  # noqa: PLR0917
+    stops, experts, firsts, tiles, COUNT: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
+    """The expert and the first row of BLOCK tiles; -1 for tiles that are not needed."""
+    expert = tl.arange(0, COUNT)
+    stop = tl.load(stops + expert)
+    start = tl.where(expert == 0, 0, tl.load(stops + tl.maximum(expert - 1, 0)))
+    needed = (stop - start + ROWS - 1) // ROWS
+    end = tl.cumsum(needed, axis=0)
+    number = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mine = tl.sum((end[None, :] <= number[:, None]).to(tl.int32), axis=1)
+    first = tl.where(mine[:, None] == expert[None, :], start[None, :] - (end - needed)[None, :] * ROWS, 0)
+    tl.store(firsts + number, tl.sum(first, axis=1) + number * ROWS, mask=number < tiles)
+    tl.store(experts + number, tl.where(mine < COUNT, mine, -1), mask=number < tiles)
 
 
 @triton.jit
@@ -100,21 +154,40 @@ class Tiles:
 
 def fit(stack: Tensor) -> bool:
     """Whether the kernels take these gates and ups [experts, 2 inner, C]: Hopper, and sides that tiles divide."""
-    _, both, width = stack.shape
-    sides = math.gcd(both // 2, LEAST) == math.gcd(width, LEAST) == LEAST
+    experts, both, width = stack.shape
+    sides = math.gcd(both // 2, LEAST) == math.gcd(width, LEAST) == LEAST and _power_of_two(experts)
     return sides and torch.cuda.get_device_capability(stack.device) >= (9, 0)
+
+
+def _power_of_two(number: int) -> bool:
+    return number & (number - 1) == 0
+
+
+def chooses(router: Router) -> bool:
+    """Whether `choose` knows this router's way of scoring."""
+    return router.scoring == "sigmoid" and all(map(_power_of_two, (router.experts, router.groups, router.chosen)))
+
+
+def choose(logits: Tensor, bias: Tensor | None, router: Router) -> tuple[Tensor, Tensor]:
+    """experts.route in one kernel: experts [T, chosen] as int16 and their weights, from logits [T, experts] in fp32.
+
+    torch's top-k, three times, takes ten times as long.
+    """
+    experts = logits.new_empty(len(logits), router.chosen, dtype=torch.int16)
+    weights = logits.new_empty(len(logits), router.chosen)
+    _choose[(len(logits),)](
+        logits, bias, experts, weights, router.scale, router.experts, router.groups, router.chosen_groups,
+        router.chosen, bias is not None, router.normalise, num_warps=1,
+    )  # fmt: skip
+    return experts, weights
 
 
 def tiles_of(stops: Tensor, rows: int) -> Tiles:
     """Tiles for rows that end at `stops` [experts]; nothing waits for the host to learn how many there are."""
-    starts = functional.pad(stops[:-1], (1, 0))
-    ends = ((stops - starts + ROWS - 1) // ROWS).cumsum(0)
-    number = torch.arange(triton.cdiv(rows, ROWS) + len(stops), device=stops.device)
-    expert = torch.searchsorted(ends, number, right=True)
-    real = expert < len(stops)
-    expert = torch.where(real, expert, 0)
-    first = starts[expert] + (number - functional.pad(ends[:-1], (1, 0))[expert]) * ROWS
-    return Tiles(torch.where(real, expert, -1).to(torch.int32), first.to(torch.int32), stops)
+    tiles = triton.cdiv(rows, ROWS) + len(stops)
+    experts, firsts = stops.new_empty(tiles), stops.new_empty(tiles)
+    _cut[(triton.cdiv(tiles, 32),)](stops, experts, firsts, tiles, len(stops), ROWS, 32, num_warps=4)
+    return Tiles(experts, firsts, stops)
 
 
 def gate_up(x: Tensor, stack: Tensor, order: Tensor, tiles: Tiles) -> Tensor:
@@ -124,7 +197,7 @@ def gate_up(x: Tensor, stack: Tensor, order: Tensor, tiles: Tiles) -> Tensor:
     out = x.new_empty(len(order), inner)
     _gate_up[(len(tiles.experts) * (inner // columns),)](
         x, _described(stack, columns, depth), order, tiles.experts, tiles.firsts, tiles.stops, out,
-        width, inner, len(order) // len(x), ROWS, columns, depth, num_warps=8, num_stages=3,
+        width, inner, len(order) // len(x), ROWS, columns, depth, num_warps=8, num_stages=4,
     )  # fmt: skip
     return out
 
@@ -132,12 +205,12 @@ def gate_up(x: Tensor, stack: Tensor, order: Tensor, tiles: Tiles) -> Tensor:
 def down(x: Tensor, stack: Tensor, order: Tensor, weights: Tensor, tiles: Tiles) -> Tensor:
     """Weighted results [T, chosen, C] of the sorted pairs x [R, inner], from stack [experts, C, inner]."""
     _, width, inner = stack.shape
-    columns, depth = math.gcd(width, 256), math.gcd(inner, 64)
+    columns, depth = math.gcd(width, 128), math.gcd(inner, 64)
     out = x.new_empty(*weights.shape, width)
     _down[(len(tiles.experts) * (width // columns),)](
         _described(x, ROWS, depth), _described(stack, columns, depth), order, weights,
         tiles.experts, tiles.firsts, tiles.stops, out,
-        width, inner, ROWS, columns, depth, num_warps=8, num_stages=3,
+        width, inner, ROWS, columns, depth, num_warps=4, num_stages=3,
     )  # fmt: skip
     return out
 
