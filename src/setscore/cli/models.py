@@ -35,10 +35,10 @@ def models(
     if check is not None:
         backbone = load_backbone(check, attention=attention, verbalizer=verbalizer)
         describe = getattr(backbone, "facts", None)
-        table = Table(box=None, pad_edge=False, show_header=False)
-        for key, value in (describe() if describe else {"name": backbone.spec.name}).items():
-            table.add_row(key, escape(value))
-        results.print(table)
+        facts = describe() if describe else {"name": backbone.spec.name}
+        width = max(map(len, facts)) + 2
+        for key, value in facts.items():
+            results.print(f"{key:{width}}{escape(value)}", soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False)
     for column in ("name", "size", "context", "native", "about"):  # one line each in 80 columns
