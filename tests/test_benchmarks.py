@@ -40,7 +40,10 @@ def tables(page):
 
 def test_the_page_is_written_whole(smoke):
     page, _ = smoke
-    assert page.startswith("# Speed on a GPU\n\nThe whole page was written by `python benchmarks/gpu.py --smoke ")
+    assert page.startswith(
+        "# Speed on a GPU\n\nThe whole page was written by `python benchmarks/gpu.py --smoke --out docs/gpu.md`:"
+    )
+    assert "/tmp" not in page
     assert page.endswith(".\n")
     assert "\nCPU, torch " in page
     assert [line for line in page.splitlines() if line.startswith("## ")] == [
