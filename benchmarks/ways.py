@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from setscore.backbones.native.architecture import Architecture
+from setscore.backbones.native.experts import Experts
 from setscore.backbones.native.layout import Layout, Part, lay_out
-from setscore.backbones.native.model import Transformer
+from setscore.backbones.native.model import Layer, Transformer
 from setscore.backbones.native.operations import rms_norm, rotate, rotation, swiglu
 from setscore.backbones.native.running import fit_blocks, in_batches
 from setscore.backbones.packing import Documents, Question, Row, make_rows
@@ -59,37 +61,59 @@ def ours(model: Transformer, asked: Documents, batch_tokens: int, *, shared: boo
 
 
 @torch.inference_mode()
-def naive(model: Transformer, asked: Documents) -> Done:
-    """The usual way: padded batches, every position in every layer, the whole vocabulary at every position."""
+def naive(model: Transformer, asked: Documents, *, block: int = 0) -> Done:
+    """The usual way: padded batches, every position in every layer, the whole vocabulary at every position.
+
+    Experts take their tokens one after the other, and blocks are a dense mask, as the checkpoints' own code does both.
+    """
     a = model.architecture
-    texts = [[*document, *question.tokens] for document, questions in asked.items() for question in questions]
+    fitted = fit_blocks(asked, shared=False, block=block, mask=1)
+    texts = [([*document, *question.tokens], len(document) + question.slots[0])
+             for document, questions in fitted.items() for question in questions]  # fmt: skip
     values: list[float] = []
     tokens, work = 0, 0.0
     for start in range(0, len(texts), NAIVE_BATCH):
-        batch = texts[start : start + NAIVE_BATCH]
+        batch = [text for text, _ in texts[start : start + NAIVE_BATCH]]
+        slots = torch.tensor([slot for _, slot in texts[start : start + NAIVE_BATCH]], device=model.embedding.device)
         width = max(map(len, batch))
-        ids = torch.tensor([[*text, *[0] * (width - len(text))] for text in batch], device=model.embedding.device)
-        seen = torch.tensor([[True] * len(t) + [False] * (width - len(t)) for t in batch], device=ids.device)
-        mask = None if bool(seen.all()) else seen[:, None, None]
+        ids = torch.tensor([[*text, *[0] * (width - len(text))] for text in batch], device=slots.device)
+        mask = _dense_mask([len(text) for text in batch], width, block, slots.device)
         x = model.embedding[ids]
-        cos, sin = (turn[None] for turn in rotation(torch.arange(width, device=ids.device), a.rotary, a.rope_theta))
+        turn = [part[None] for part in rotation(torch.arange(width, device=ids.device), a.rotary, a.rope_theta)]
         for layer in model.layers:
-            normed = rms_norm(x, layer.attention_norm, a.norm_eps)
-            q = layer.q(normed).unflatten(-1, (-1, a.head_width))
-            k, v = layer.kv(normed).unflatten(-1, (2, -1, a.head_width)).unbind(2)
-            q, k, v = (y.transpose(1, 2) for y in (rotate(q, cos, sin), rotate(k, cos, sin), v))
-            mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=a.heads != a.key_heads)
-            x = x + layer.out(mixed.transpose(1, 2).flatten(2))
-            inner = swiglu(layer.mlp.gate_up(rms_norm(x, layer.mlp_norm, a.norm_eps)))
-            x = x + layer.mlp.down(inner)
+            x = _naive_layer(a, layer, x, turn, mask)
         logits = rms_norm(x, model.norm, a.norm_eps) @ model.head.T
-        ends = seen.sum(dim=1) - 1
-        read = logits[torch.arange(len(batch), device=ids.device), ends].float().log_softmax(-1)
+        read = logits[torch.arange(len(batch), device=ids.device), slots].float().log_softmax(-1)
         values += (read[:, YES] - read[:, NO]).tolist()
         tokens += ids.numel()
         work += ids.numel() * (a.layers * layer_flops(a) + 2 * a.vocabulary * a.width)
         work += a.layers * 4 * a.heads * a.head_width * len(batch) * width**2
     return Done(values, tokens, work)
+
+
+def _naive_layer(a: Architecture, layer: Layer, x: Tensor, turn: list[Tensor], mask: Tensor | None) -> Tensor:
+    """x [texts, width, C]"""
+    normed = rms_norm(x, layer.attention_norm, a.norm_eps)
+    q = layer.q(normed).unflatten(-1, (-1, a.head_width))
+    k, v = layer.kv(normed).unflatten(-1, (2, -1, a.head_width)).unbind(2)
+    if layer.q_norm is not None and layer.k_norm is not None:
+        q, k = rms_norm(q, layer.q_norm, a.norm_eps), rms_norm(k, layer.k_norm, a.norm_eps)
+    q, k, v = (y.transpose(1, 2) for y in (rotate(q, *turn), rotate(k, *turn), v))
+    mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=a.heads != a.key_heads)
+    x = x + layer.out(mixed.transpose(1, 2).flatten(2))
+    normed = rms_norm(x, layer.mlp_norm, a.norm_eps)
+    if isinstance(layer.mlp, Experts):
+        return x + layer.mlp.one_by_one(normed.flatten(0, 1)).view_as(x)
+    return x + layer.mlp.down(swiglu(layer.mlp.gate_up(normed)))
+
+
+def _dense_mask(lengths: list[int], width: int, block: int, device: torch.device) -> Tensor | None:
+    """[texts, 1, 1 or width, width]: no padding is seen, and with blocks nothing after a token's own; None: all is."""
+    places = torch.arange(width, device=device)
+    seen = places < torch.tensor(lengths, device=device)[:, None]
+    if block:
+        return (seen[:, None] & (places // block <= places[:, None] // block))[:, None]
+    return None if bool(seen.all()) else seen[:, None, None]
 
 
 def layer_flops(a: Architecture, *, keys: bool = True, rest: bool = True) -> float:

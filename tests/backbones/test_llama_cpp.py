@@ -1,5 +1,6 @@
 """The llama.cpp backbone, against a stand-in for its low-level bindings that records what it is told."""
 
+import hashlib
 import sys
 from types import SimpleNamespace
 
@@ -58,8 +59,24 @@ class Library:
     def llama_batch_free(self, batch):
         self.freed += 1
 
-    def llama_decode(self, context, batch):
+    def llama_log_callback(self, function):
+        return function
+
+    def llama_log_set(self, function, data):
+        function(4, b"something went wrong\n", data)
+
+    def llama_model_size(self, model):
+        return 5_000_000_000
+
+    def llama_model_n_params(self, model):
+        return 8_000_000_000
+
+    def llama_model_desc(self, model, buffer, size):
+        buffer.value = b"dream 7B Q4_K - Medium"
+
+    def llama_encode(self, context, batch):
         assert not self.causal
+        assert all(batch.logits)
         assert batch.pos == list(range(batch.n_tokens))
         self.prompts.append(batch)
         return 0
@@ -73,7 +90,7 @@ class Library:
 def file(tmp_path, monkeypatch):
     library = Library()
     monkeypatch.setitem(sys.modules, "llama_cpp", library)
-    for cached in (llama_cpp._opened, llama_cpp._spec):
+    for cached in (llama_cpp._opened, llama_cpp._spec, llama_cpp._log):
         cached.cache_clear()
     made = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<unk>"))
     made.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -89,9 +106,34 @@ def test_a_prompt_is_read_whole_and_one_place_before_the_slot(file):
     (batch,) = file.library.prompts
     place = batch.n_tokens - 2  # the slot ends the prompt, Dream reads before it
     assert batch.token[-1] == MASK
-    assert [i for i, flag in enumerate(batch.logits) if flag] == [place]
     assert answer[0] == -(sum(batch.token) + place)
     assert (file.library.causal, file.library.freed, backbone.attention) == (False, 1, "exact")
+
+
+def test_with_a_memory_it_is_cleared_and_logits_are_taken_at_the_slots(file, monkeypatch):
+    cleared = []
+
+    def decode(context, batch):
+        file.library.prompts.append(batch)
+        return 0
+
+    monkeypatch.setattr(file.library, "llama_get_memory", lambda _: "keys")
+    monkeypatch.setattr(file.library, "llama_memory_clear", lambda memory, data: cleared.append(memory))
+    monkeypatch.setattr(file.library, "llama_decode", decode, raising=False)
+    load_backbone(file.name).log_odds([Template.of("express").query("oil", "rain")])
+    (batch,) = file.library.prompts
+    assert [i for i, flag in enumerate(batch.logits) if flag] == [batch.n_tokens - 2]
+    assert cleared == ["keys"]
+
+
+def test_facts_and_what_llama_cpp_says(file, caplog):
+    facts = load_backbone(file.name).facts()
+    assert "something went wrong" in caplog.text
+    assert facts["weights"] == "8.000 B parameters, architecture dream"
+    assert facts["dtype"] == "dream 7B Q4_K - Medium, as the file has it"
+    assert facts["memory"].startswith("5.00 GB for the weights")
+    assert facts["revision"] == f"local file with SHA-256 {hashlib.sha256(b'GGUF').hexdigest()[:12]}..."
+    assert facts["read"] == "1 before the slot"
 
 
 def test_a_file_is_opened_once_whatever_the_threads(file, monkeypatch):

@@ -9,6 +9,7 @@ from commands import setscore
 from scipy.stats import spearmanr
 
 from setscore import SetScoreClassifier
+from setscore.backbones import BACKBONES
 from setscore.experiments.attention import compare_attention, rank_correlation
 
 DATA = Path(__file__).parents[1] / "data"
@@ -101,8 +102,24 @@ def test_models_check():
 def test_models_lists_what_can_be_downloaded():
     code, out, _ = setscore("models")
     assert code == 0
-    for name in ("llada-8b-base", "dream-7b-instruct", "llada2-mini", "llada-moe", "8.0 B"):
-        assert name in out
+    lines = out.splitlines()
+    assert [line.split()[0] for line in lines] == ["name", *BACKBONES]
+    assert "8.0 B    4096     exact" in lines[2]
+    assert max(len(line.rstrip()) for line in lines) <= 80  # one line each on a narrow screen
+
+
+def test_models_check_of_a_masked_language_model(tmp_path):
+    pytest.importorskip("transformers")
+    import masked_models
+
+    folder = masked_models.write(tmp_path / "roberta", "roberta")
+    code, out, _ = setscore("models", "--check", f"hf:{folder}?device=cpu")
+    assert code == 0
+    for fact in (
+        "RobertaForMaskedLM", "local folder, 1 weight file with SHA-256 ", "float32 on cpu", "GB for the weights",
+        "'<mask>' (4)", "'Ġyes'", "at the slot", "128 tokens",
+    ):  # fmt: skip
+        assert fact in out
 
 
 def test_models_check_of_a_folder(tmp_path):
@@ -119,6 +136,8 @@ def test_models_check_of_a_folder(tmp_path):
         "accounted for",
         "fp32 on cpu",
         "p(yes) + p(no) =",
+        "local folder, 2 weight files with SHA-256 ",
+        "GB for the weights",
     ):
         assert fact in out
     code, _, err = setscore("models", "--check", f"{folder}?device=cuda:9")

@@ -1,6 +1,7 @@
 """What backbones with a tokenizer share: queries as tokens, each asked once, answers in the order asked."""
 
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -112,6 +113,15 @@ class Prompter:
         return (*tokens, *self._after_question), tuple(slots)
 
 
+def peak_memory() -> int:
+    """The most memory that this process has had, in bytes."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
 class AskingBackbone(ABC):
     """`log_odds` and `spans` of a backbone that only has to say how documents with questions are computed."""
 
@@ -127,7 +137,7 @@ class AskingBackbone(ABC):
         spec, prompter = self.spec, self.prompter
         answers = [f"{prompter.tokenizer.token(number)!r} ({number})" for number in prompter.answers]
         return {
-            "backbone": f"{spec.name}, {spec.family}",
+            "backbone": f"{spec.name}, {spec.family}, licence {spec.licence}",
             "attention": f"{self.attention} (offers {', '.join(spec.attention)})",
             "context": f"{spec.context} tokens",
             "mask": f"{prompter.tokenizer.token(prompter.mask)!r} ({prompter.mask})",

@@ -1,7 +1,11 @@
 """Where a checkpoint's files are: a local folder, or the cache of the Hugging Face Hub, filled when needed."""
 
+import hashlib
 import importlib
+import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from setscore.backbones.base import BackboneSpec
 from setscore.errors import BackboneError, MissingExtraError
@@ -33,10 +37,61 @@ def fetch(repository: str, revision: str | None, wanted: list[str]) -> Path:
     except ImportError as error:
         raise MissingExtraError(f"{repository} from the Hugging Face Hub", "torch") from error
     try:
-        return Path(hub.snapshot_download(repository, revision=revision, allow_patterns=wanted))
+        commit = _in_full(hub, repository, revision)
+        return Path(hub.snapshot_download(repository, revision=commit, allow_patterns=wanted))
+    except BackboneError:
+        raise
     except Exception as error:  # of many kinds, by version; the remedy is one
         text = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise BackboneError(
             f"{repository} (revision {revision}) cannot be fetched and is not in the cache: {text}. Check the"
             " connection and HF_HUB_OFFLINE, or get the files on another machine and give their folder as the backbone."
         ) from error
+
+
+def _in_full(hub: Any, repository: str, revision: str | None) -> str | None:
+    """An abbreviated commit in full, from the cache or the Hub, which takes no abbreviations; all else as it is."""
+    if revision is None or not re.fullmatch(r"[0-9a-f]{7,39}", revision):
+        return revision
+    snapshots = Path(hub.constants.HF_HUB_CACHE) / f"models--{repository.replace('/', '--')}" / "snapshots"
+    found = {folder.name for folder in snapshots.glob(f"{revision}*")}
+    if not found:
+        commits = (commit.commit_id for commit in hub.list_repo_commits(repository))
+        found = {commit for commit in commits if commit.startswith(revision)}
+    if len(found) != 1:
+        raise BackboneError(f"{len(found)} commits of {repository} begin with {revision}; give one in full.")
+    return found.pop()
+
+
+def origin(folder: Path, files: Sequence[Path], repository: str | None, revision: str | None) -> str:
+    """Where weights come from, as exactly as their files tell.
+
+    A snapshot of the Hub's cache is named by its commit, and files that were downloaded into a folder keep it beside
+    them. Without either the files' own checksum is all there is.
+    """
+    commit = folder.name if re.fullmatch(r"[0-9a-f]{40}", folder.name) else _commit_beside(folder)
+    if repository is not None:
+        at = "" if commit is None or commit == revision else f", commit {commit}"
+        return f"{revision} of {repository}{at}"
+    if commit is not None:
+        return f"local folder, commit {commit}"
+    sizes = f"{len(files)} weight file{'s' if len(files) > 1 else ''}"
+    return f"local folder, {sizes} with SHA-256 {checksum(files)[:12]}..."
+
+
+def _commit_beside(folder: Path) -> str | None:
+    """The commit in the notes that `hf download --local-dir` leaves; None when there are none, or they disagree."""
+    notes = sorted((folder / ".cache" / "huggingface" / "download").glob("*.metadata"))
+    commits = {note.read_text(encoding="utf-8").partition("\n")[0].strip() for note in notes}
+    return commits.pop() if len(commits) == 1 else None
+
+
+def checksum(files: Sequence[Path]) -> str:
+    """SHA-256 of a file, or of the list of files with the SHA-256 of each, in order of their names."""
+    digests = []
+    for path in sorted(files):
+        with path.open("rb") as file:
+            digests.append((path.name, hashlib.file_digest(file, "sha256").hexdigest()))
+    if len(digests) == 1:
+        return digests[0][1]
+    return hashlib.sha256("".join(f"{digest}  {name}\n" for name, digest in digests).encode()).hexdigest()

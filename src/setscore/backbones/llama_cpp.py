@@ -1,13 +1,14 @@
 """A .gguf file of LLaDA or Dream, run by llama.cpp: the way for laptops, without torch.
 
 It goes through the low-level bindings of llama-cpp-python (extra llamacpp; names as in 0.3.36): the high-level `eval`
-assumes that tokens see only what comes before them. Attention is switched to non-causal, a pass reads one prompt, and
-logits are taken at the slots alone. Attention is exact: there is one pass per document and label.
+assumes that tokens see only what comes before them. Attention is switched to non-causal and a pass reads one prompt.
+Attention is exact: there is one pass per document and label. What llama.cpp would print goes to logging.
 """
 
 import ctypes
 import functools
 import importlib
+import logging
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -16,8 +17,9 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
+from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter, peak_memory
 from setscore.backbones.base import Attention, BackboneSpec
+from setscore.backbones.checkpoints import checksum
 from setscore.backbones.options import RunOptions
 from setscore.backbones.packing import Documents, Row, make_rows
 from setscore.backbones.specs import FAMILY_SPECS
@@ -27,6 +29,7 @@ from setscore.prompts import Verbalizer
 
 # general.architecture of the file, and our family.
 ARCHITECTURES = {"llada": "llada", "dream": "dream"}
+LEVELS = {3: logging.DEBUG, 4: logging.WARNING}  # its warnings are about settings that are meant
 CONTEXT = 2048  # memory grows with it, and documents are cut at 600 tokens anyway
 
 
@@ -60,15 +63,20 @@ class LlamaCppBackbone(AskingBackbone):
         reads = [len(row.document) + slot - self.spec.shift for slot in slots]
         if min(reads, default=0) < 0:
             raise BackboneError(f"{self.spec.name} reads an answer one place before its slot; put a text before it.")
-        library.llama_memory_clear(library.llama_get_memory(context), True)
+        memory = library.llama_get_memory(context)
+        if memory:
+            library.llama_memory_clear(memory, True)
+        # Without a memory for keys there is nothing to decode step by step: such a model is an encoder to llama.cpp,
+        # and gives logits everywhere.
+        read = library.llama_decode if memory else library.llama_encode
         batch = library.llama_batch_init(len(tokens), 0, 1)
         try:
             batch.n_tokens = len(tokens)
             for place, token in enumerate(tokens):
                 batch.token[place], batch.pos[place] = token, place
                 batch.n_seq_id[place], batch.seq_id[place][0] = 1, 0
-                batch.logits[place] = place in reads
-            if library.llama_decode(context, batch) != 0:
+                batch.logits[place] = place in reads or not memory
+            if read(context, batch) != 0:
                 raise BackboneError(f"llama.cpp could not read a prompt of {len(tokens)} tokens; shorten the document.")
             return [self._read(place) for place in reads]
         finally:
@@ -79,6 +87,21 @@ class LlamaCppBackbone(AskingBackbone):
         logits = self.opened.library.llama_get_logits_ith(self.opened.context, place)
         return float(logits[yes]) - float(logits[no])
 
+    def facts(self) -> dict[str, str]:
+        """The shared facts, and those that the file's header gives of its weights."""
+        library, model = self.opened.library, self.opened.model
+        size, path = library.llama_model_size(model), Path(self.spec.name)
+        kind = ctypes.create_string_buffer(256)
+        library.llama_model_desc(model, kind, len(kind))
+        architecture = _meta(library, model, "general.architecture")
+        more = {
+            "revision": f"local file with SHA-256 {checksum([path])[:12]}...",
+            "weights": f"{library.llama_model_n_params(model) / 1e9:.3f} B parameters, architecture {architecture}",
+            "dtype": f"{kind.value.decode()}, as the file has it",
+            "memory": f"{size / 1e9:.2f} GB for the weights, {peak_memory() / 1e9:.2f} GB at most so far",
+        }
+        return super().facts() | more
+
 
 def _library() -> Any:
     try:
@@ -87,9 +110,20 @@ def _library() -> Any:
         raise MissingExtraError("a .gguf file", "llamacpp") from error
 
 
+@functools.cache
+def _log(library: Any) -> Any:
+    """What llama.cpp calls instead of printing; kept, because it holds no reference itself."""
+
+    def tell(level: int, text: bytes, _: Any) -> None:
+        logging.getLogger(__name__).log(LEVELS.get(level, logging.DEBUG), text.decode(errors="replace").rstrip())
+
+    return library.llama_log_callback(tell)
+
+
 @functools.lru_cache(maxsize=1)
 def _opened(path: str) -> Opened:
     library = _library()
+    library.llama_log_set(_log(library), None)
     library.llama_backend_init()
     model = library.llama_model_load_from_file(path.encode(), library.llama_model_default_params())
     if not model:

@@ -5,8 +5,9 @@ model's own attention mask.
 """
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,12 @@ from torch import Tensor
 
 from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
-from setscore.backbones.checkpoints import CODE, PICKLES, SETTINGS, WEIGHTS, fetch
-from setscore.backbones.native.memory import device_of
+from setscore.backbones.checkpoints import CODE, PICKLES, SETTINGS, WEIGHTS, fetch, origin
+from setscore.backbones.native.memory import device_of, most_memory
 from setscore.backbones.native.running import in_batches
 from setscore.backbones.options import RunOptions
 from setscore.backbones.packing import Documents, Row, make_rows
+from setscore.backbones.specs import read_config
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError
 from setscore.prompts import Verbalizer
@@ -30,6 +32,11 @@ from setscore.records import FloatArray, Query
 BATCH_TOKENS = {"cuda": 16384, "cpu": 2048}
 DTYPES = {"auto": torch.float32, "fp32": torch.float32, "bf16": torch.bfloat16}
 PREFIX = "hf:"
+# Model types whose modules make positions by `create_position_ids_from_input_ids`.
+COUNT_FROM_PADDING = frozenset(
+    ("roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "camembert", "data2vec-text", "longformer",
+     "luke", "mluke", "mpnet", "xmod", "ibert")
+)  # fmt: skip
 
 
 class MaskedLmBackbone(AskingBackbone):
@@ -43,8 +50,10 @@ class MaskedLmBackbone(AskingBackbone):
         *,
         adjustment: Adjustment | None = None,
         batch_tokens: int | None = None,
+        origin: Callable[[], str] = lambda: "made in memory",
     ) -> None:
         super().__init__(prompter, attention, adjustment)
+        self.origin = origin
         self.model, self.device = model, model.device
         self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
 
@@ -85,17 +94,26 @@ class MaskedLmBackbone(AskingBackbone):
             texts.append(torch.tensor([*row.document, *question.tokens]))
             places += [(number, len(row.document) + slot) for slot in question.slots]
             owners += [question.query] * len(question.slots)
-        ids = torch.nn.utils.rnn.pad_sequence(texts, batch_first=True)  # padding is masked, so its id does not matter
+        padding = getattr(self.model.config, "pad_token_id", None) or 0  # masked, but some count positions by it
+        ids = torch.nn.utils.rnn.pad_sequence(texts, batch_first=True, padding_value=padding)
         seen = torch.nn.utils.rnn.pad_sequence([torch.ones_like(text) for text in texts], batch_first=True)
         logits = self.model(input_ids=ids.to(self.device), attention_mask=seen.to(self.device)).logits
         row_numbers, columns = torch.tensor(places).T
         return owners, logits[row_numbers.to(self.device), columns.to(self.device)].float()
 
     def facts(self) -> dict[str, str]:
-        used = sum(weight.numel() * weight.element_size() for weight in self.model.parameters())
+        """The shared facts, and those of the weights and the device."""
+        weights = list(self.model.parameters())
+        used = sum(weight.numel() * weight.element_size() for weight in weights)
         dtype = str(self.model.dtype).removeprefix("torch.")
-        weights = {"weights": f"{used / 1e9:.2f} GB, {dtype} on {self.device}", "class": type(self.model).__name__}
-        return super().facts() | weights
+        more = {
+            "revision": self.origin(),
+            "class": type(self.model).__name__,
+            "weights": f"{sum(weight.numel() for weight in weights) / 1e9:.3f} B parameters, none missing",
+            "dtype": f"{dtype} on {self.device}; passes of {self.batch_tokens} tokens",
+            "memory": f"{used / 1e9:.2f} GB for the weights, {most_memory(self.device) / 1e9:.2f} GB at most so far",
+        }
+        return super().facts() | more
 
 
 @dataclass(frozen=True)
@@ -111,6 +129,8 @@ def _settings(name: str, revision: str | None, allow: tuple[str, ...]) -> _Setti
     place = name.removeprefix(PREFIX)
     remote = "remote-code" in allow
     folder = Path(place) if Path(place).is_dir() else fetch(place, revision or "main", SETTINGS + CODE * remote)
+    if not remote and (folder / "config.json").is_file():
+        _refuse_code(name, read_config(folder))
     try:
         config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=remote)
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=remote)
@@ -121,8 +141,7 @@ def _settings(name: str, revision: str | None, allow: tuple[str, ...]) -> _Setti
     if tokenizer.mask_token is None or not tokenizer.is_fast:
         raise BackboneError(f"{name} has no mask token or no fast tokenizer, so it cannot fill in an answer.")
     before, after = _specials(tokenizer)
-    limits = (tokenizer.model_max_length, getattr(config, "max_position_embeddings", None))
-    context = min(limit for limit in limits if limit)
+    context = min(limit for limit in (tokenizer.model_max_length, _positions(config)) if limit)
     if context > 100_000:
         raise BackboneError(f"{name} does not say how many tokens it reads (max_position_embeddings).")
     spec = BackboneSpec(
@@ -143,6 +162,14 @@ def _settings(name: str, revision: str | None, allow: tuple[str, ...]) -> _Setti
     return _Settings(spec, folder, TextTokenizer(tokenizer.backend_tokenizer))
 
 
+def _positions(config: Any) -> int | None:
+    """How many positions there are for tokens: RoBERTa and its kin count them from the padding's id on."""
+    positions: int | None = getattr(config, "max_position_embeddings", None)
+    if positions is not None and config.model_type in COUNT_FROM_PADDING:
+        return positions - int(config.pad_token_id) - 1
+    return positions
+
+
 def _specials(tokenizer: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The special tokens that the tokenizer puts before and after a text."""
     (plain,) = tokenizer.encode("a", add_special_tokens=False)[:1]
@@ -157,10 +184,22 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
+def _refuse_code(name: str, config: Mapping[str, Any]) -> None:
+    """transformers would silently take a class of its own where it has one of the same type: another model."""
+    named = sorted({"AutoConfig", "AutoModel", "AutoModelForMaskedLM"} & set(config.get("auto_map") or {}))
+    if named:
+        raise BackboneError(
+            f"{name} {_OWN_CODE}: config.json names {config['auto_map'][named[0]]}. If you trust its author, say so."
+        )
+
+
+_OWN_CODE = "brings code of its own, which is not run unless you say allow='remote-code'"
+
+
 def _code_hint(error: Exception) -> str:
     if "trust_remote_code" not in str(error):
         return "Check the name, or give the folder of a checkpoint."
-    return "It brings code of its own, which is not run unless you say allow='remote-code'."
+    return f"It {_OWN_CODE}."
 
 
 def spec_of(name: str, options: RunOptions) -> BackboneSpec:
@@ -168,23 +207,33 @@ def spec_of(name: str, options: RunOptions) -> BackboneSpec:
 
 
 @functools.lru_cache(maxsize=1)  # a classifier asks for its backbone at every call
-def _model(spec: BackboneSpec, folder: Path, device: torch.device, dtype: torch.dtype, allow: tuple[str, ...]) -> Any:
+def _model(
+    spec: BackboneSpec, folder: Path, device: torch.device, dtype: torch.dtype, allow: tuple[str, ...]
+) -> tuple[Any, Path]:
+    """The model, and the folder that it was read from."""
     if spec.repository is not None:
         wanted = SETTINGS + WEIGHTS + PICKLES * ("pickle" in allow) + CODE * ("remote-code" in allow)
         folder = fetch(spec.repository, spec.revision, wanted)
     try:
-        model = transformers.AutoModelForMaskedLM.from_pretrained(
+        model, told = transformers.AutoModelForMaskedLM.from_pretrained(
             folder,
             dtype=dtype,
             trust_remote_code="remote-code" in allow,
             use_safetensors=None if "pickle" in allow else True,
+            output_loading_info=True,
         )
     except Exception as error:  # of many kinds
         hint = "" if "pickle" in allow else " Weights that are pickles are not read unless you say allow='pickle'."
         raise BackboneError(
             f"{folder} is no masked language model for transformers: {_first_line(error)}{hint}"
         ) from error
-    return model.to(device).eval()
+    absent = sorted({*told["missing_keys"], *(entry[0] for entry in told["mismatched_keys"])})
+    if absent:  # transformers draws them at random and only warns
+        raise BackboneError(
+            f"{folder} is no whole masked language model: {len(absent)} tensors are missing or of another shape,"
+            f" such as {', '.join(absent[:3])}. An encoder without a language-modelling head cannot fill in an answer."
+        )
+    return model.to(device).eval(), folder
 
 
 def load(
@@ -196,7 +245,14 @@ def load(
     if threads is not None:
         torch.set_num_threads(threads)
     settings = _settings(name, options.revision, options.allow)
-    model = _model(settings.spec, settings.folder, device_of(options.device), DTYPES[options.dtype], options.allow)
-    prompter = Prompter(settings.spec, settings.tokenizer, verbalizer, chat=options.chat)
-    adjustment = Adjustment(options.guidance, options.prior)
-    return MaskedLmBackbone(model, prompter, attention, adjustment=adjustment, batch_tokens=options.batch_tokens)
+    spec, device = settings.spec, device_of(options.device)
+    model, folder = _model(spec, settings.folder, device, DTYPES[options.dtype], options.allow)
+    files = sorted([*folder.glob("*.safetensors")] or folder.glob("pytorch_model*.bin"))
+    return MaskedLmBackbone(
+        model,
+        Prompter(spec, settings.tokenizer, verbalizer, chat=options.chat),
+        attention,
+        adjustment=Adjustment(options.guidance, options.prior),
+        batch_tokens=options.batch_tokens,
+        origin=partial(origin, folder, files, spec.repository, spec.revision),
+    )

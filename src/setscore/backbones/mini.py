@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -11,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
+from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter, peak_memory
 from setscore.backbones.base import Attention, BackboneSpec
 from setscore.backbones.options import RunOptions
 from setscore.backbones.packing import Documents, Packed, make_batches, make_rows, pack
@@ -23,7 +22,7 @@ from setscore.records import FloatArray, IntArray, Query
 SPEC = BackboneSpec(
     name="setscore-mini",
     family="mini",
-    summary="embedded, English, int8 on CPU, no download",
+    summary="embedded, English, no download",
     parameters=22_700_000,
     context=512,
     attention=("shared", "exact"),
@@ -46,15 +45,6 @@ ROW_TOKENS = 2048  # beyond this, attention of a row's questions costs more than
 def default_folder() -> Path:
     """Where the weights lie in the installed package."""
     return Path(str(files("setscore") / "models" / SPEC.name))
-
-
-def peak_memory() -> int:
-    """The most memory that this process has had, in bytes."""
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 @lru_cache(maxsize=4)

@@ -2,8 +2,8 @@
 
 Sources, beside each checkpoint's config.json and model card: mask ids and blocks from the LLaDA, Dream and dInfer
 repositories; Dream reads one place earlier because it was made from an autoregressive model (its generation code moves
-the logits by one). Revisions are commits of the Hub that others' published runs pin or load; where none was found it is
-"main", which may move.
+the logits by one). Revisions are commits of the Hub that others' published runs pin or load. That of illada-instruct
+was only found abbreviated; it is looked up in full when the checkpoint is fetched.
 """
 
 import json
@@ -59,7 +59,7 @@ FAMILY_SPECS = {
     "dream": BackboneSpec(
         name="dream",
         family="dream",
-        summary="made from Qwen2.5, reads one place earlier",
+        summary="made from Qwen2.5, read at p - 1",
         parameters=7_615_616_512,
         context=2048,
         attention=("exact", "shared"),
@@ -115,7 +115,7 @@ FAMILY_SPECS = {
 TRAINED_CONTEXT = {"dream": 2048}
 
 
-def _spec(name: str, family: str, repository: str, revision: str = "main", **differences: Any) -> BackboneSpec:
+def _spec(name: str, family: str, repository: str, revision: str, **differences: Any) -> BackboneSpec:
     template = FAMILY_SPECS[family]
     return replace(template, name=name, repository=repository, revision=revision, **differences)
 
@@ -128,21 +128,21 @@ SPECS = {
         _spec("llada-8b-instruct", "llada", "GSAI-ML/LLaDA-8B-Instruct", "08b83a6feb34df1a6011b80c3c00c7563e963b07",
               summary="the same, instruction-tuned"),
         _spec("llada-1.5", "llada", "GSAI-ML/LLaDA-1.5", "84346fd91ba60252d260022201ad6fc5a3468fb2",
-              summary="the same, after preference optimisation"),
+              summary="the same, preference-optimised"),
         _spec("illada", "illada", "GSAI-ML/iLLaDA-8B-Base", "a1b5b5f8a31a3854a46205ee584178c04b45ec9a"),
-        _spec("illada-instruct", "illada", "GSAI-ML/iLLaDA-8B-Instruct"),
+        _spec("illada-instruct", "illada", "GSAI-ML/iLLaDA-8B-Instruct", "5769f04922"),
         _spec("dream-7b-base", "dream", "Dream-org/Dream-v0-Base-7B", "6572adb5535263e4d1a337b56942ba48b6dee2a9",
               chat=None),
         _spec("dream-7b-instruct", "dream", "Dream-org/Dream-v0-Instruct-7B",
               "05334cb9faaf763692dcf9d8737c642be2b2a6ae"),
         _spec("llada2-mini", "llada2", "inclusionAI/LLaDA2.0-mini", "d23215abc5f5675daf171f6739d0386eab53f712",
-              summary="experts (1.4 B active), blocks of 32"),
+              summary="experts, 1.4 B active, blocks of 32"),
         _spec("llada2.1-mini", "llada2", "inclusionAI/LLaDA2.1-mini", "bbb5715c881500b34234071e68dbf38c3d657c4e",
-              summary="experts (1.4 B active), blocks of 32", context=4096),
+              summary="experts, 1.4 B active, blocks of 32", context=4096),
         _spec("llada2-flash", "llada2", "inclusionAI/LLaDA2.0-flash", "744c3f8c6c8317d2377d6d16d8a3d4be2caef563",
-              parameters=102_900_000_000, summary="experts (6.1 B active), blocks of 32, several GPUs"),
+              parameters=102_900_000_000, summary="experts, 6.1 B active, several GPUs"),
         _spec("llada-moe", "llada-moe", "inclusionAI/LLaDA-MoE-7B-A1B-Instruct",
-              "783d3467f108d28ac0a78d3e41af16ab05cabd8d", summary="experts (1.4 B active), bidirectional"),
+              "783d3467f108d28ac0a78d3e41af16ab05cabd8d", summary="experts, 1.4 B active"),
         _spec("sdar-8b", "sdar", "JetLM/SDAR-8B-Chat", "ac4528d2c076b04e02a03e6f430efa4385331ce8"),
     )
 }  # fmt: skip

@@ -10,6 +10,8 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from setscore.errors import BackboneError, VerbalizerError
 from setscore.prompts import Verbalizer
 
+Span = tuple[int, int]  # characters from start up to end
+
 
 class TextTokenizer:
     """A tokenizer that reads `[MASK]` or `[SEP]` in a text as the characters they are."""
@@ -20,19 +22,43 @@ class TextTokenizer:
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._tokenizer.encode_special_tokens = True
+        self._added = {number: token.content for number, token in self._tokenizer.get_added_tokens_decoder().items()}
 
     def ids(self, text: str) -> tuple[int, ...]:
-        return tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        return tuple(number for number, _ in self._encoded(text))
+
+    def _encoded(self, text: str) -> list[tuple[int, Span]]:
+        """Tokens and the characters that each covers.
+
+        The vocabulary of SentencePiece has its special tokens among all others, so a text that spells one is parted
+        inside it and both halves are read for themselves.
+        """
+        encoded = self._tokenizer.encode(text, add_special_tokens=False)
+        for number, (start, end) in zip(encoded.ids, encoded.offsets, strict=True):
+            if self._added.get(number) == text[start:end] and end - start > 1:
+                cut = start + 1
+                rest = [(other, (begin + cut, stop + cut)) for other, (begin, stop) in self._encoded(text[cut:])]
+                return self._encoded(text[:cut]) + rest
+        return list(zip(encoded.ids, encoded.offsets, strict=True))
 
     def ids_up_to(self, text: str, cut: int) -> tuple[int, ...] | None:
-        """Ids of text[:cut] as they are within the whole text; None when a token reaches over the cut."""
-        encoded = self._tokenizer.encode(text, add_special_tokens=False)
-        count = next((place for place, (_, end) in enumerate(encoded.offsets) if end > cut), len(encoded.ids))
-        whole = count == len(encoded.ids) or encoded.offsets[count][0] >= cut
-        return tuple(encoded.ids[:count]) if whole else None
+        """Ids of text[:cut] as they are within the whole text; None when the text cannot be parted there.
 
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        return list(self._tokenizer.encode(text, add_special_tokens=False).offsets)
+        It can when the tokens after the cut are those of text[cut:] alone: none reaches over it, and none begins with
+        a space that SentencePiece would add again.
+        """
+        encoded = self._encoded(text)
+        count = next((place for place, (_, (_, end)) in enumerate(encoded) if end > cut), len(encoded))
+        ids = tuple(number for number, _ in encoded)
+        return ids[:count] if ids[count:] == self.ids(text[cut:]) else None
+
+    def spans(self, text: str) -> list[Span]:
+        return [span for _, span in self._encoded(text)]
+
+    def _says_nothing(self, number: int) -> bool:
+        """Whether a token stands for what the vocabulary lacks; Unigram does not tell its name, but it has no text."""
+        unknown = getattr(self._tokenizer.model, "unk_token", None)
+        return self.token(number) == unknown or not self.text([number]).strip()
 
     @property
     def size(self) -> int:
@@ -73,7 +99,7 @@ class TextTokenizer:
         for word in (verbalizer.yes, verbalizer.no):
             text = f" {word}" if leading_space else word
             encoded = self._tokenizer.encode(text, add_special_tokens=False)
-            if len(encoded.ids) != 1 or encoded.ids[0] == self._tokenizer.token_to_id("[UNK]"):
+            if len(encoded.ids) != 1 or self._says_nothing(encoded.ids[0]):
                 raise VerbalizerError(
                     f"the answer {text!r} must be one token, but splits into {encoded.tokens}."
                     " Choose another verbalizer, for example 'yes/no'."

@@ -35,16 +35,16 @@ def models(
     if check is not None:
         backbone = load_backbone(check, attention=attention, verbalizer=verbalizer)
         describe = getattr(backbone, "facts", None)
-        table = Table(box=None, pad_edge=False, show_header=False)
-        for key, value in (describe() if describe else {"name": backbone.spec.name}).items():
-            table.add_row(key, escape(value))
-        results.print(table)
+        facts = describe() if describe else {"name": backbone.spec.name}
+        width = max(map(len, facts)) + 2
+        for key, value in facts.items():
+            results.print(f"{key:{width}}{escape(value)}", soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False)
-    for column in ("name", "parameters", "context", "attention", "licence", "about"):
-        table.add_column(column, no_wrap=column == "name")
+    for column in ("name", "size", "context", "native", "about"):  # one line each in 80 columns
+        table.add_column(column, no_wrap=column != "about")
     for name in BACKBONES:
         spec = backbone_spec(name)
         size = f"{spec.parameters / 1e6:.0f} M" if spec.parameters < 1e9 else f"{spec.parameters / 1e9:.1f} B"
-        table.add_row(name, size, str(spec.context), ", ".join(spec.attention), spec.licence, spec.summary)
+        table.add_row(name, size, str(spec.context), spec.attention[0], spec.summary)
     results.print(table)

@@ -1,7 +1,8 @@
 """LLaDA, Dream, LLaDA2 and their kin as backbones: our transformer with a public checkpoint's weights."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,11 @@ from torch import Tensor
 
 from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
-from setscore.backbones.checkpoints import checkpoint_folder
+from setscore.backbones.checkpoints import checkpoint_folder, origin
 from setscore.backbones.native import operations
 from setscore.backbones.native.architecture import family_of, read_architecture
 from setscore.backbones.native.layout import Layout, lay_out
-from setscore.backbones.native.memory import check_room, device_of, used_bytes
+from setscore.backbones.native.memory import check_room, device_of, most_memory, pass_tokens, used_bytes
 from setscore.backbones.native.model import Transformer
 from setscore.backbones.native.names import NAMES
 from setscore.backbones.native.quantise import Quantiser, check_dtype
@@ -28,8 +29,6 @@ from setscore.errors import BackboneError
 from setscore.prompts import Template, Verbalizer
 from setscore.records import FloatArray, Query
 
-# Enough to keep the matrix units busy; beyond it only memory grows.
-BATCH_TOKENS = {"cuda": 16384, "cpu": 2048}
 CHECKED = Template.of("express").query("Crude prices fell again.", "oil")
 
 
@@ -44,13 +43,13 @@ class NativeBackbone(AskingBackbone):
         *,
         adjustment: Adjustment | None = None,
         batch_tokens: int | None = None,
-        origin: str = "made in memory",
+        origin: Callable[[], str] = lambda: "made in memory",
         dtype: str = "",
     ) -> None:
         super().__init__(prompter, attention, adjustment)
         self.origin, self.dtype = origin, dtype or str(model.norm.dtype).removeprefix("torch.")
         self.model, self.device = model, model.embedding.device
-        self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
+        self.batch_tokens = batch_tokens or pass_tokens(model.architecture, self.device)
 
     def values(self, documents: Documents) -> Iterator[tuple[int, float]]:
         for layout, hidden in self.hidden(documents):
@@ -84,13 +83,12 @@ class NativeBackbone(AskingBackbone):
         (mass,) = self.answer_mass([CHECKED])
         (value,) = self.log_odds([CHECKED])
         more = {
-            "checkpoint": self.origin,
+            "revision": self.origin(),
             "weights": f"{self.model.architecture.parameters() / 1e9:.3f} B parameters, every tensor accounted for",
-            "dtype": f"{self.dtype} on {self.device}, {used / 1e9:.2f} GB; passes of {self.batch_tokens} tokens",
+            "dtype": f"{self.dtype} on {self.device}; passes of {self.batch_tokens} tokens",
+            "memory": f"{used / 1e9:.2f} GB for the weights, {most_memory(self.device) / 1e9:.2f} GB at most so far",
             "sample": f"log-odds {value[0]:.2f}, p(yes) + p(no) = {mass[0]:.4f} of the vocabulary",
         }
-        if self.device.type == "cuda":
-            more["peak memory"] = f"{torch.cuda.max_memory_allocated(self.device) / 1e9:.2f} GB"
         return super().facts() | more
 
     def hidden(self, documents: Documents) -> Iterator[tuple[Layout, Tensor]]:
@@ -123,6 +121,7 @@ class Loaded:
     """A checkpoint in memory, with where it came from."""
 
     folder: Path
+    files: tuple[Path, ...]
     model: Transformer
     tokenizer: TextTokenizer
 
@@ -156,7 +155,7 @@ def load(
         attention,
         adjustment=adjustment,
         batch_tokens=options.batch_tokens,
-        origin=f"{spec.repository}, revision {revision}" if spec.repository else str(loaded.folder),
+        origin=partial(origin, loaded.folder, loaded.files, spec.repository, revision),
         dtype="bf16" if options.dtype == "auto" else options.dtype,
     )
 
@@ -175,16 +174,16 @@ def load_checkpoint(spec: BackboneSpec, options: RunOptions) -> Loaded:
         raise BackboneError(f"{spec.name} should be a {spec.family} checkpoint, but its config.json is of {family}.")
     check_dtype(dtype, device, experts=architecture.router is not None)
     _LOADED.clear()
-    check_room(spec.name, architecture, dtype, options.batch_tokens or BATCH_TOKENS[device.type], device)
+    check_room(spec.name, architecture, dtype, options.batch_tokens or pass_tokens(architecture, device), device)
     folder = checkpoint_folder(spec, revision=options.revision, pickles=pickles)
-    tokenizer = TextTokenizer(folder)
+    tokenizer, files = TextTokenizer(folder), weight_files(folder, allow_pickle=pickles)
     model = load_weights(
-        weight_files(folder, allow_pickle=pickles),
+        files,
         architecture,
         NAMES[family],
         device=device,
         dtype=torch.float32 if dtype == "fp32" else torch.bfloat16,
         finish=None if dtype in ("fp32", "bf16") else Quantiser(dtype, device),
     )
-    _LOADED[key] = Loaded(folder, model, tokenizer)
+    _LOADED[key] = Loaded(folder, tuple(files), model, tokenizer)
     return _LOADED[key]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import torch
 
+from setscore.backbones.asking import peak_memory
 from setscore.backbones.native.architecture import Architecture
 from setscore.errors import BackboneError
 
@@ -37,11 +38,23 @@ def weight_bytes(architecture: Architecture, dtype: str) -> int:
     return int(linear * LINEAR_BYTES[dtype] + other * (4 if dtype == "fp32" else 2))
 
 
+def pass_tokens(architecture: Architecture, device: torch.device) -> int:
+    """Tokens of a pass that keep the matrix units busy; beyond it only memory grows.
+
+    With 8 of 256 experts a token, 32768 tokens are 1024 for each expert.
+    """
+    if device.type != "cuda":
+        return 2048
+    return 16384 if architecture.router is None else 32768
+
+
 def pass_bytes(architecture: Architecture, dtype: str, batch_tokens: int) -> int:
     """About what a pass over `batch_tokens` tokens needs beside the weights."""
     a = architecture
-    inner = max(a.mlp_width, a.router.width * a.router.chosen + a.router.shared_width if a.router else 0)
-    numbers = 3 * inner + 6 * a.width + 3 * a.heads * a.head_width
+    inner = 3 * a.mlp_width
+    if a.router is not None:  # a token's states, once for each of its experts, before and after their work
+        inner = max(inner, a.router.chosen * (2 * a.width + 3 * a.router.width) + 3 * a.router.shared_width)
+    numbers = inner + 6 * a.width + 3 * a.heads * a.head_width
     return int(batch_tokens * numbers * (4 if dtype == "fp32" else 2))
 
 
@@ -55,6 +68,11 @@ def used_bytes(model: torch.nn.Module) -> int:
         return tensor.numel() * tensor.element_size()
 
     return sum(size(parameter.data) for parameter in model.parameters())
+
+
+def most_memory(device: torch.device) -> int:
+    """The most bytes that were in use so far: of this program on a GPU, of the process elsewhere."""
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else peak_memory()
 
 
 def free_bytes(device: torch.device) -> int:

@@ -44,6 +44,11 @@ def swiglu(both: Tensor) -> Tensor:
     return functional.silu(gate) * up
 
 
+def combine(worked: Tensor, places: Tensor, weights: Tensor) -> Tensor:
+    """The experts' results [R, C] at each token's places [T, chosen], times their weights, added up in fp32."""
+    return (worked[places] * weights[..., None]).sum(dim=1).to(worked.dtype)
+
+
 def merge(first: Tensor, first_lse: Tensor, second: Tensor, second_lse: Tensor) -> Tensor:
     """Attention over two disjoint sets of keys as attention over their union.
 
@@ -69,6 +74,7 @@ class Operations:
     add_norm: Callable[[Tensor, Tensor, Tensor, float], tuple[Tensor, Tensor]] = add_norm
     rotate: Callable[[Tensor, Tensor, Tensor], Tensor] = rotate
     swiglu: Callable[[Tensor], Tensor] = swiglu
+    combine: Callable[[Tensor, Tensor, Tensor], Tensor] = combine
     merge: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor] = merge
     to_fp8: Callable[[Tensor], tuple[Tensor, Tensor]] = to_fp8
 
