@@ -86,10 +86,8 @@ def kernel(request, monkeypatch):
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("block", [0, 4])
 @pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize(("heads", "keys", "short"), [(4, 4, 64), (4, 2, 64), (6, 2, 64), (4, 2, 0)])
-def test_every_kernel_gives_what_the_whole_matrix_gives(block, shared, heads, keys, short, monkeypatch):
-    """`short`: whether queries that share a key head are taken together."""
-    monkeypatch.setattr(attention, "SHORT", short)
+@pytest.mark.parametrize(("heads", "keys"), [(4, 4), (4, 2)])
+def test_every_kernel_gives_what_the_whole_matrix_gives(block, shared, heads, keys):
     rows = ROWS if shared else [Row((), (Question(0, (1,) * n, (n - 1,)),)) for n in (8, 12, 4)]
     layout = lay_out(rows, shared=shared, block=block, shift=0, device="cpu")
     q, k, v = vectors(layout.tokens, heads, keys)

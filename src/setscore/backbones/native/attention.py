@@ -3,7 +3,6 @@
 import functools
 import inspect
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -13,7 +12,6 @@ from torch.nn import functional
 from setscore.backbones.native.layout import Part, Sight
 from setscore.backbones.native.operations import PLAIN, Operations
 
-SHORT = 64  # queries of a group that leave half of a flash attention tile empty
 SCORES = 2**26  # attention scores held at once where they are written out
 
 
@@ -78,28 +76,6 @@ def _heads_first(device: torch.device) -> bool:
 
 
 def _flash(q: Tensor, k: Tensor, v: Tensor, part: Part, *, with_lse: bool) -> tuple[Tensor, Tensor | None]:
-    """The kernel works on 128 queries at once; short groups fill that up with the queries that share a key head."""
-    shares = q.shape[1] // k.shape[1]
-    if shares == 1 or max(part.query_lengths) > SHORT:
-        return _varlen(q, k, v, part, with_lse=with_lse)
-    widened = replace(
-        part, query_lengths=tuple(shares * n for n in part.query_lengths), query_starts=shares * part.query_starts
-    )
-    out, lse = _varlen(heads_as_rows(q, shares), k, v, widened, with_lse=with_lse)
-    return rows_as_heads(out, shares), None if lse is None else rows_as_heads(lse, shares)
-
-
-def heads_as_rows(q: Tensor, shares: int) -> Tensor:
-    """q [Q, heads, ...] as [Q * shares, key_heads, ...]: neighbouring heads share a key head."""
-    return q.reshape(len(q), -1, shares, *q.shape[2:]).transpose(1, 2).flatten(0, 1)
-
-
-def rows_as_heads(x: Tensor, shares: int) -> Tensor:
-    """The other way round."""
-    return x.reshape(-1, shares, *x.shape[1:]).transpose(1, 2).flatten(1, 2)
-
-
-def _varlen(q: Tensor, k: Tensor, v: Tensor, part: Part, *, with_lse: bool) -> tuple[Tensor, Tensor | None]:
     from torch.nn.attention.varlen import AuxRequest, varlen_attn
 
     grouped: dict[str, Any] = {"enable_gqa": True} if q.shape[1] != k.shape[1] and _takes_groups() else {}
