@@ -158,3 +158,18 @@ def test_a_set_of_labels_is_emitted_and_parsed(name):
     assert set(np.abs(scores.log_odds).ravel()) == {1.0}
     assert set(scores.details) == {"repeated", "fragments", "nothing"}
     assert (scores.details["nothing"] == (scores.log_odds < 0).all(axis=1)).all()
+
+
+def test_too_little_memory_on_a_gpu_says_how_much_is_needed(monkeypatch):
+    import torch
+
+    from setscore.backbones import masked_lm
+
+    model, gpu = torch.nn.Linear(1000, 1000, bias=False), torch.device("cuda")
+    model.dtype = torch.float32
+    monkeypatch.setattr(masked_lm, "free_bytes", lambda _: 4_000_000)
+    masked_lm._check_room(Path("there"), model, gpu)
+    monkeypatch.setattr(masked_lm, "free_bytes", lambda _: 3_999_999)
+    message = r"there needs 0\.0 GB for its weights, and cuda has 0\.0 GB free: dtype='bf16' needs half of it"
+    with pytest.raises(BackboneError, match=message):
+        masked_lm._check_room(Path("there"), model, gpu)

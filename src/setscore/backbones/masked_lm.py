@@ -19,7 +19,7 @@ from torch import Tensor
 from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
 from setscore.backbones.checkpoints import CODE, PICKLES, SETTINGS, WEIGHTS, fetch, origin
-from setscore.backbones.native.memory import device_of, most_memory
+from setscore.backbones.native.memory import device_of, free_bytes, most_memory, used_bytes
 from setscore.backbones.native.running import in_batches
 from setscore.backbones.options import RunOptions
 from setscore.backbones.packing import Documents, Row, make_rows
@@ -233,7 +233,20 @@ def _model(
             f"{folder} is no whole masked language model: {len(absent)} tensors are missing or of another shape,"
             f" such as {', '.join(absent[:3])}. An encoder without a language-modelling head cannot fill in an answer."
         )
+    _check_room(folder, model, device)
     return model.to(device).eval(), folder
+
+
+def _check_room(folder: Path, model: Any, device: torch.device) -> None:
+    """On the CPU it has been loaded already; on a GPU, too little memory is an error that says how much is needed."""
+    needed, free = used_bytes(model), free_bytes(device)
+    if device.type == "cpu" or needed <= free:
+        return
+    half = "dtype='bf16' needs half of it, or " if model.dtype == torch.float32 else ""
+    raise BackboneError(
+        f"{folder} needs {needed / 1e9:.1f} GB for its weights, and {device} has {free / 1e9:.1f} GB free:"
+        f" {half}use device='cpu'."
+    )
 
 
 def load(
