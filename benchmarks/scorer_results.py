@@ -46,6 +46,8 @@ SCORERS = (
 DATASETS = ("reuters", "goemotions")
 SEEDS = (13, 17, 23)
 KIND = "auto"
+FEWEST = 60  # documents of which a scorer that was stopped is shown
+BESIDE = ("per_label", "jsr")  # what it is shown beside
 BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"
 
 
@@ -79,7 +81,7 @@ def main() -> None:
     if arguments.what == "score":
         score(arguments)
     else:
-        text = "\n".join(table(name, arguments.scorers, arguments.save) for name in arguments.datasets)
+        text = "".join(tables(name, arguments.scorers, arguments.save) for name in arguments.datasets)
         if arguments.page is None:
             print(text)
         else:
@@ -141,41 +143,59 @@ def _plain(timed: Timed) -> dict[str, Any]:
     return {"log_odds": log_odds, "forwards": timed.forwards, "seconds": timed.seconds, "details": details}
 
 
-def joined(dataset: str, scorer: str, save: Path) -> dict[str, Timed]:
-    """A scorer's shards as one, by seed, or as "all" where the seed does not matter."""
+def joined(dataset: str, scorer: str, save: Path, rows: Sequence[int] | None = None) -> dict[str, Timed]:
+    """A scorer's shards as one, by seed, or as "all" where the seed does not matter; of some documents only."""
     parts = _files(dataset, scorer, save)
-    order = np.argsort(np.concatenate([part["rows"] for part in parts]))
-    if len(order) < parts[0]["documents"]:
-        raise SystemExit(f"{dataset} {scorer}: {len(order)} of {parts[0]['documents']} documents are scored.")
+    places = {row: place for place, row in enumerate(row for part in parts for row in part["rows"])}
+    wanted = range(parts[0]["documents"]) if rows is None else rows
+    if missing := [row for row in wanted if row not in places]:
+        raise SystemExit(f"{dataset} {scorer}: {len(missing)} of {len(wanted)} documents are not scored.")
+    order = [places[row] for row in wanted]
 
-    def column(name: str, key: str) -> np.ndarray:
-        return np.concatenate([np.array(part["seeds"][name][key]) for part in parts])[order]
+    def column(several: Sequence[Any]) -> np.ndarray:
+        return np.concatenate([np.array(one) for one in several])[order]
 
-    gold = np.concatenate([np.array(part["gold"], dtype=bool) for part in parts])[order]
+    gold, ids = column([part["gold"] for part in parts]).astype(bool), tuple(map(str, wanted))
     made = {}
     for name, first in parts[0]["seeds"].items():
-        ids, none = tuple(map(str, range(len(gold)))), np.zeros(len(gold), dtype=bool)
-        labels = tuple(parts[0]["labels"])
-        scored = Scored(dataset, "pool", labels, ids, column(name, "log_odds"), gold, none)
-        several = [part["seeds"][name] for part in parts]
-        details = {key: np.concatenate([one["details"][key] for one in several]) for key in first["details"]}
-        forwards, seconds = (sum(one[key] for one in several) for key in ("forwards", "seconds"))
+        found = [part["seeds"][name] for part in parts]
+        log_odds, none = column([one["log_odds"] for one in found]), np.zeros(len(order), dtype=bool)
+        scored = Scored(dataset, "pool", tuple(parts[0]["labels"]), ids, log_odds, gold, none)
+        details = {key: column([one["details"][key] for one in found]) for key in first["details"]}
+        forwards, seconds = (sum(one[key] for one in found) for key in ("forwards", "seconds"))
         made[name] = Timed(scored, forwards, seconds, details)
     return made
 
 
 def _files(dataset: str, scorer: str, save: Path) -> list[dict[str, Any]]:
     pattern = Task(dataset, scorer, 0, 0).file.replace(".000.json", ".*.json")
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(save.glob(pattern))]
-    if not found:
-        raise SystemExit(f"{dataset} {scorer}: nothing is scored.")
-    return found
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(save.glob(pattern))]
 
 
-def table(dataset: str, scorers: Sequence[str], save: Path) -> str:
+def _rows(dataset: str, scorer: str, save: Path) -> set[int]:
+    return {row for part in _files(dataset, scorer, save) for row in part["rows"]}
+
+
+def tables(dataset: str, scorers: Sequence[str], save: Path) -> str:
+    """Scorers that are through on all documents; below, those that are not, on the documents that they have."""
+    scored = {name: _rows(dataset, name, save) for name in scorers}
+    whole = [name for name, rows in scored.items() if rows == scored["per_label"]]
+    text = table(dataset, whole, save, sorted(scored["per_label"]))
+    for name, rows in scored.items():
+        if name in whole:
+            continue
+        if len(rows) < FEWEST:
+            text += f"\n`{name}` was not measured on {dataset}.\n"
+        else:
+            text += f"\n`{name}` was stopped after {len(rows)} documents. On these:\n"
+            text += table(dataset, [*(one for one in BESIDE if one in whole), name], save, sorted(rows))
+    return text
+
+
+def table(dataset: str, scorers: Sequence[str], save: Path, rows: Sequence[int]) -> str:
     """A row for each scorer: F1 over seeds, the difference from per_label seed by seed, and the cost."""
-    base = list(by_seed(joined(dataset, "per_label", save)))
-    pool = joined(dataset, "per_label", save)["all"].scored
+    start = joined(dataset, "per_label", save, rows)
+    base, pool = list(by_seed(start)), start["all"].scored
     lines = [
         f"| {dataset}, {len(pool)} documents | micro-F1 | macro-F1 | micro-F1 above `per_label` | at 0: micro | macro |"
         " forwards | times the time |",
@@ -183,17 +203,14 @@ def table(dataset: str, scorers: Sequence[str], save: Path) -> str:
     ]
     notes = []
     for scorer in scorers:
-        parts = joined(dataset, scorer, save)
+        parts, files = joined(dataset, scorer, save, rows), _files(dataset, scorer, save)
         found = list(by_seed(parts))
         spreads = [Spread.of([pair[way] for pair in found]) for way in (0, 1)]
-        above = Spread.of(
-            [
-                {"micro_f1": one["micro_f1"] - other["micro_f1"]}
-                for (one, _), (other, _) in zip(found, base, strict=True)
-            ]
-        )
-        forwards = np.mean([timed.forwards for timed in parts.values()]) / len(pool)
-        times = next(iter(parts.values())).seconds / sum(p["per_label_seconds"] for p in _files(dataset, scorer, save))
+        pairs = zip(found, base, strict=True)
+        above = Spread.of([{"micro_f1": one["micro_f1"] - other["micro_f1"]} for (one, _), (other, _) in pairs])
+        documents = sum(len(part["rows"]) for part in files)
+        forwards = np.mean([timed.forwards for timed in parts.values()]) / documents
+        times = next(iter(parts.values())).seconds / sum(part["per_label_seconds"] for part in files)
         cells = [
             *(percent(spreads[0], metric) for metric in ("micro_f1", "macro_f1")),
             percent(above, "micro_f1", sign="+") if scorer != "per_label" else "",
