@@ -18,7 +18,8 @@ TALL = 40  # labels, from which on the scale at the bottom is out of sight
 def draw_slot_bias(path: str | Path, found: SlotBias, names: Sequence[str], title: str) -> None:
     """Mean log-odds and share of positives by slot: a dot for the given order, a ring for each turned one."""
     figure, axes = _page(len(names), title, columns=2)
-    for axis, values, what in zip(axes, (found.mean, 100 * found.rate), ("mean log-odds", "documents where it is positive, %"), strict=True):
+    parts = {"mean log-odds": found.mean, "documents where it is positive, %": 100 * found.rate}
+    for axis, (what, values) in zip(axes, parts.items(), strict=True):
         places = np.arange(len(names))
         for number, row in enumerate(values):
             given = number == 0
