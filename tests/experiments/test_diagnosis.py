@@ -142,6 +142,15 @@ def test_the_summary_says_what_was_planted():
     top = NAMES[int(np.argmax(collapsed.empty))]
     assert f"By its name alone {top!r} is nearest to yes" in words
     assert "no place stands out: slots differ by 0.00 log-odds" in in_words(measured(PlantedBackbone(), gold), LABELS)
+
+    class Deaf(PlantedBackbone):
+        def affinity(self, document, label):
+            return -3.0
+
+    deaf = measured(Deaf([0.6]), gold, orders=5)
+    assert "follow the place more than the label: slots differ by 0.60 log-odds, labels by 0.00" in in_words(
+        deaf, LABELS
+    )
     rare = measured(PlantedBackbone(), np.ones_like(gold))
     assert "too rarely, so calibrate" in in_words(rare, LABELS)
 

@@ -164,8 +164,8 @@ def _show_slots(found: Measured, labels: LabelSet) -> None:
     there, elsewhere = slots.moved(slot)
     results.print(
         f"Slot {slot + 1} has the strongest effect, {slots.effect[slot]:+.2f} log-odds; the spread over slots is"
-        f" {slots.spread:.2f}. Labels that visit it are positive in {100 * there:.1f}% there and"
-        f" {100 * elsewhere:.1f}% elsewhere.",
+        f" {slots.spread:.2f}, over labels {slots.label_spread:.2f}. Labels that visit it are positive in"
+        f" {100 * there:.1f}% there and {100 * elsewhere:.1f}% elsewhere.",
         soft_wrap=True,
     )
 

@@ -61,6 +61,11 @@ class SlotBias:
         return float(np.ptp(self.effect))
 
     @property
+    def label_spread(self) -> float:
+        """The same between labels, the slots' effects taken away: what the prompt knows of the labels themselves."""
+        return float(np.ptp(self.label_effect))
+
+    @property
     def strongest(self) -> int:
         return int(np.argmax(np.abs(self.effect)))
 

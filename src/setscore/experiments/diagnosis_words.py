@@ -64,6 +64,12 @@ def _slots(found: Measured) -> str:
     if slots is None:
         return "Slot bias was not measured."
     slot = slots.strongest
+    if not strong(slots) and slots.spread > slots.label_spread:
+        return (
+            f"With all labels in one prompt the answers follow the place more than the label: slots differ by"
+            f" {slots.spread:.2f} log-odds, labels by {slots.label_spread:.2f}. It turns few decisions, but ask label"
+            " by label."
+        )
     if not strong(slots):
         return (
             f"With all labels in one prompt no place stands out: slots differ by {slots.spread:.2f} log-odds at most."
