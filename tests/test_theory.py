@@ -32,6 +32,20 @@ def test_scores_of_labels_are_invariant_and_scores_of_places_are_not(of_label, o
     assert moved == pytest.approx(np.ptp(of_place), abs=1e-12)
 
 
+@given(hnp.arrays(np.float64, 4, elements=st.floats(-5, 5)), hnp.arrays(np.float64, 4, elements=st.floats(0.05, 0.95)))
+def test_the_predicted_set_does_not_depend_on_the_order(log_odds, tau):
+    """The theorem's other half: thresholds that belong to labels, so the same labels are predicted in any order."""
+    names = np.array(["a", "b", "c", "d"])
+    sets = {
+        frozenset(names[list(order)][expit(log_odds[list(order)]) >= tau[list(order)]])
+        for order in itertools.permutations(range(4))
+    }
+    assert len(sets) == 1
+    every = list(itertools.permutations(range(4)))
+    by_place = theory.order_deviation(lambda order: expit(log_odds[list(order)]) - tau, every)
+    assert (by_place > 1e-9) == (np.ptp(tau) > 1e-9)  # thresholds that belong to places move with them
+
+
 def test_nothing_to_compare_is_an_error():
     with pytest.raises(SetScoreError, match="no orders"):
         theory.order_deviation(lambda order: [0.0], [])
@@ -70,6 +84,27 @@ def test_the_bound_is_tight_for_an_estimate_on_the_threshold(eta, tau):
     eta = np.minimum(eta, tau)  # the adversary: just enough to say yes, wherever no is right
     estimate = np.broadcast_to(tau, eta.shape)
     assert theory.excess_risk(eta, estimate, tau) == pytest.approx(theory.excess_risk_bound(eta, estimate), abs=1e-12)
+
+
+@given(unit, unit)
+def test_the_corollary_for_ordinary_hamming_risk(eta, estimate):
+    """By definition: the chance that a decision is wrong is 1 - eta for yes and eta for no."""
+
+    def risk(decided):
+        return float(np.where(decided, 1 - eta, eta).mean())
+
+    excess = risk(estimate >= 0.5) - risk(eta >= 0.5)
+    assert theory.hamming_excess_risk(eta, estimate) == pytest.approx(excess, abs=1e-12)
+    assert -1e-12 <= excess <= theory.hamming_excess_risk_bound(eta, estimate) + 1e-12
+    assert theory.hamming_excess_risk_bound(eta, estimate) == pytest.approx(2 * np.abs(estimate - eta).mean())
+
+
+@given(unit)
+def test_the_corollary_is_tight_for_an_estimate_of_one_half(eta):
+    eta, estimate = np.minimum(eta, 0.5), np.full(SHAPE, 0.5)
+    excess = theory.hamming_excess_risk(eta, estimate)
+    assert excess == pytest.approx(theory.hamming_excess_risk_bound(eta, estimate), abs=1e-12)
+    assert excess == pytest.approx((1 - 2 * eta).mean(), abs=1e-12)
 
 
 @given(logits, logits, st.floats(0.25, 4))

@@ -99,6 +99,9 @@ SUFFIX = (
 )
 
 
+_SLOTS = {answer: Slot(answer) for answer in (None, True, False)}  # refinement keeps many queries in memory
+
+
 @dataclass(frozen=True)
 class SetTemplate:
     """A whole prompt for all labels at once: `{document}`, after it `{labels}`; a slot per label follows its end.
@@ -128,7 +131,7 @@ class SetTemplate:
         written = self.between.join(self.item.replace("{label}", label) for label in labels)
         pieces: list[str | Slot] = [rest.replace("{labels}", written)]
         for number, answer in enumerate(answers):
-            pieces += [self.separator] * (number > 0) + [Slot(answer)]
+            pieces += [self.separator] * (number > 0) + [_SLOTS[answer]]
         return Query(prefix, document, tuple(pieces))
 
 

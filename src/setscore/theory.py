@@ -80,8 +80,24 @@ def excess_risk_bound(eta: FloatArray, probabilities: FloatArray) -> float:
     return float(np.abs(probabilities - eta).mean())
 
 
+def hamming_excess_risk(eta: FloatArray, probabilities: FloatArray) -> float:
+    """R_H(yhat) - R_H* in ordinary Hamming risk, of the rule "yes where the estimate reaches 1/2": R_H = 2 R_1/2."""
+    return 2 * excess_risk(eta, probabilities, 0.5)
+
+
+def hamming_excess_risk_bound(eta: FloatArray, probabilities: FloatArray) -> float:
+    """Corollary (tau = 1/2): R_H(yhat) - R_H* <= 2/m sum_i E|p_i(X) - eta_i(X)|.
+
+    Tight: where every estimate is 1/2 and eta below it, both sides are the mean of 1 - 2 eta.
+    """
+    return 2 * excess_risk_bound(eta, probabilities)
+
+
 def excess_risk_bound_logits(eta_logits: FloatArray, log_odds: FloatArray, temperature: float = 1.0) -> float:
-    """The same in logits: 1/m sum_i E[ |u_i / T - u*_i| / 4 ], because the sigmoid's slope is at most 1/4."""
+    """The same in logits: 1/m sum_i E[ |u_i / T - u*_i| / 4 ], because the sigmoid's slope is at most 1/4.
+
+    u*_i = logit(eta_i), so eta lies in (0, 1). Tight in the limit of logits near 0.
+    """
     return float(np.abs(log_odds / temperature - eta_logits).mean() / 4)
 
 

@@ -24,20 +24,73 @@ def folder(tmp_path):
 OWN = ("--file", "own.jsonl", "--labels", "labels.txt")
 
 
-def test_diagnose_prints_every_table_and_draws(folder):
+def test_diagnose_says_what_was_found_prints_every_table_and_draws(folder):
     pytest.importorskip("matplotlib")
-    options = ("--orders", "3", "--pictures", "pictures", "--against", "setscore-mini")
+    options = ("--orders", "3", "--pictures", "pictures", "--against", "setscore-mini?prior=true")
     code, out, err = setscore("diagnose", *OWN, *options, folder=folder)
     assert code == 0, err
-    for title in ("Slot bias of the all-masked prompt", "Labels, asked one by one", "Wording", "The same prompts"):
-        assert title in out
+    first, summary = out.splitlines()[:2]
+    assert first == "own.jsonl, 4 documents, 3 labels, setscore-mini"
+    assert summary.startswith("setscore-mini says yes to ")
+    assert "On the same prompts setscore-mini" in summary
+    titles = ("Slot bias of the all-masked prompt", "Labels, asked one by one", "Wording", "The same prompts")
+    places = [out.index(title) for title in titles]
+    assert places == sorted(places)
     assert "Mean absolute difference from gold" in out
     assert "p(yes) + p(no): " in out
+    assert "setscore-mini: all labels in one prompt, 3 orders; 12 documents" in err  # progress
     assert {path.name for path in (folder / "pictures").iterdir()} == {
         "own.jsonl-slots.png",
         "own.jsonl-rates.png",
         "own.jsonl-labels.png",
     }
+
+
+@pytest.mark.parametrize("name", ["texts.txt", "texts.csv", "texts.jsonl"])
+def test_diagnose_works_without_gold_labels_and_says_what_is_left_out(folder, name):
+    texts = [text for text, _, _ in ROWS]
+    lines = {
+        "texts.txt": texts,
+        "texts.csv": ["text", *(f'"{text}"' for text in texts)],
+        "texts.jsonl": [json.dumps({"text": text}) for text in texts],
+    }[name]
+    (folder / name).write_text("\n".join(lines) + "\n")
+    code, out, err = setscore("diagnose", "--file", name, "--labels", "labels.txt", folder=folder)
+    assert code == 0, err
+    assert "without gold labels it is not known whether that is right" in out.splitlines()[1]
+    assert "Slot bias of the all-masked prompt" in out
+    assert "gold" not in out.partition("Labels, asked one by one")[2]
+    assert "F1" not in out.partition("\n")[2].partition("\n")[2]
+    assert "without gold labels: rates beside gold, F1 of wordings and the separation of backbones are left out" in err
+
+
+def test_diagnose_takes_a_column_of_labels_by_its_name(folder):
+    code, out, err = setscore("diagnose", *OWN, "--labels-column", "shortlist", folder=folder)
+    assert code == 0, err
+    assert "are gold" in out
+    code, _, err = setscore("diagnose", "--file", "own.jsonl", folder=folder)
+    assert code == 2
+    assert "Add --labels FILE" in err
+    code, _, err = setscore("diagnose", *OWN, "--against", "setscore-mini", folder=folder)
+    assert code == 2
+    assert "the backbone itself" in err
+
+
+def test_diagnose_compares_two_checkpoints(folder):
+    """Base against instruct, on random ones: the same prompts, each with its own tokenizer and mask."""
+    pytest.importorskip("torch")
+    import checkpoints
+
+    base, instruct = (checkpoints.make(folder / family, family) for family in ("llada", "dream"))
+    options = ("--backbone", base, "--against", instruct, "--templates", "", "--orders", "2")
+    code, out, err = setscore("diagnose", *OWN, *options, folder=folder)
+    assert code == 0, err
+    rows = [line.split() for line in out.partition("The same prompts")[2].splitlines() if line.startswith(str(folder))]
+    assert [row[0] for row in rows] == [str(base), str(instruct)]
+    for row in rows:
+        assert len(row) == 6  # sharpness, separation, mass, slot spread, first slot
+        assert 0 < float(row[3]) < 1
+    assert "the model would rather say something else" in out.splitlines()[1]
 
 
 def test_diagnose_needs_documents(folder):

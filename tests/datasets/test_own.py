@@ -3,6 +3,7 @@ import json
 import pytest
 
 from setscore.datasets import load_files, read_labels
+from setscore.datasets.own import has_gold
 from setscore.errors import DataFileError, LabelError, SetScoreError
 
 ROWS = [
@@ -159,3 +160,20 @@ def test_an_inventory_at_hand_needs_no_file(put, labels):
 def test_an_empty_separator_is_refused(put, labels):
     with pytest.raises(SetScoreError, match="the separator of labels is empty"):
         load_files(put("own.csv", CSV), labels, separator="")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.txt", "labels\n", False),
+        ("a.csv", "text,labels\nx,oil\n", True),
+        ("a.csv", "text,topic\nx,oil\n", False),
+        ("a.csv", "text,labels\n", True),  # no row: loading says so
+        ("a.jsonl", '{"text": "x", "labels": []}\n', True),
+        ("a.jsonl", '{"text": "x"}\n', False),
+        ("a.parquet", "", True),  # loading tells
+    ],
+)
+def test_a_file_tells_whether_it_has_gold_labels(tmp_path, name, content, expected):
+    (tmp_path / name).write_text(content)
+    assert has_gold(tmp_path / name) is expected

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from setscore.errors import SetScoreError
 from setscore.experiments import diagnosis
 from setscore.experiments.diagnosis_pictures import draw_label_bias, draw_label_rates, draw_slot_bias
+from setscore.experiments.diagnosis_words import in_words
 from setscore.prompts import Template
 from setscore.records import LabelSet
 
@@ -82,10 +83,14 @@ def test_an_empty_document_shows_what_a_label_says_by_itself():
 def test_a_template_does_not_differ_from_itself():
     gold = np.zeros((len(TEXTS), 5), dtype=bool)
     gold[:, 0] = True
-    same = diagnosis.template_sensitivity(PlantedBackbone(), TEXTS, LABELS, gold, ["express", "writer-expresses"])
+    same = measured(PlantedBackbone(), gold, templates=("express", "writer-expresses")).wordings
     assert [one.template for one in same] == ["express", "writer-expresses"]
     assert [one.flips for one in same] == [0, 0]  # the planted answers know only the label
     assert same[1].correlation == pytest.approx(1)
+    u = np.array([[1.0, -1.0], [2.0, -3.0]])
+    turned = diagnosis.wordings_of(["one", "other"], [u, u * [[1, 1], [-1, 1]]], gold=u > 0)
+    assert [one.flips for one in turned] == [0, 0.25]
+    assert [one.micro_f1 for one in turned] == pytest.approx([1, 2 / 3])
 
 
 def test_mass_is_there_only_where_it_is_offered():
@@ -106,17 +111,78 @@ def test_a_probe_tells_sharper_answers_from_weaker_slots():
 
     gold = np.array([[PlantedBackbone().affinity(text, name) > 0 for name in NAMES] for text in TEXTS])
     base, sharp, calm = (
-        diagnosis.probe(one, TEXTS, LABELS, gold, EXPRESS)
-        for one in (PlantedBackbone([8.0]), Sharp([8.0]), PlantedBackbone([1.0]))
+        measured(one, gold, name=name)
+        for name, one in (("base", PlantedBackbone([8.0])), ("sharp", Sharp([8.0])), ("calm", PlantedBackbone([1.0])))
     )
     # A per-label question has one slot too, the first: the bias there is part of every answer.
-    assert sharp.separation == pytest.approx(3 * base.separation)
-    assert sharp.slot_spread > 6
-    assert calm.slot_spread < 1.5
-    assert calm.first_slot < base.first_slot
-    assert base.mass == 0.5
-    one = diagnosis.probe(PlantedBackbone(), TEXTS, LabelSet.of(["oil"]), gold[:, :1], EXPRESS)
-    assert one.slot_spread is one.first_slot is None  # nothing to permute
+    assert sharp.probe.separation == pytest.approx(3 * base.probe.separation)
+    assert sharp.probe.slot_spread > 6
+    assert calm.probe.slot_spread < 1.5
+    assert calm.probe.first_slot < base.probe.first_slot
+    assert base.probe.mass == 0.5
+    one = measured(PlantedBackbone(), gold[:, :1], labels=LabelSet.of(["oil"]))
+    assert one.probe.slot_spread is one.probe.first_slot is None  # nothing to permute
+    assert "at least 2 labels" in one.no_slots
+    words = in_words(base, LABELS, calm)
+    assert "calm has the calmer slots" in words
+    assert "base is the sharper one" in words
+
+
+def measured(backbone, gold, *, labels=LABELS, templates=("express",), **options):
+    return diagnosis.diagnose(backbone, TEXTS, labels, gold, templates, **options)
+
+
+def test_the_summary_says_what_was_planted():
+    gold = np.array([[PlantedBackbone().affinity(text, name) > 2 for name in NAMES] for text in TEXTS])
+    collapsed = measured(PlantedBackbone([0, 0, 9.0]), gold, orders=5)
+    words = in_words(collapsed, LABELS)
+    assert "slot 3 adds +7.2 log-odds to whichever label stands there (100% positive" in words
+    assert "too often, so calibrate before you decide" in words
+    assert "The two answers together have 50% of the probability." in words
+    top = NAMES[int(np.argmax(collapsed.empty))]
+    assert f"By its name alone {top!r} is nearest to yes" in words
+    assert "no place stands out: slots differ by 0.00 log-odds" in in_words(measured(PlantedBackbone(), gold), LABELS)
+
+    class Deaf(PlantedBackbone):
+        def affinity(self, document, label):
+            return -3.0
+
+    deaf = measured(Deaf([0.6]), gold, orders=5)
+    assert "follow the place more than the label: slots differ by 0.60 log-odds, labels by 0.00" in in_words(
+        deaf, LABELS
+    )
+    rare = measured(PlantedBackbone(), np.ones_like(gold))
+    assert "too rarely, so calibrate" in in_words(rare, LABELS)
+
+
+def test_without_gold_labels_the_rest_is_the_same():
+    gold = np.array([[PlantedBackbone().affinity(text, name) > 2 for name in NAMES] for text in TEXTS])
+    templates = ("express", "writer-expresses")
+    found, blind = (measured(PlantedBackbone([1.0]), one, templates=templates) for one in (gold, None))
+    assert (found.log_odds == blind.log_odds).all()
+    assert found.slots.spread == blind.slots.spread
+    assert set(found.rates) == {diagnosis.ABOVE, diagnosis.MATCHED}
+    assert set(blind.rates) == {diagnosis.ABOVE}
+    assert blind.rates[diagnosis.ABOVE].deviation is None
+    assert [one.micro_f1 for one in blind.wordings] == [None, None]
+    assert blind.probe.separation is None
+    assert "without gold labels it is not known" in in_words(blind, LABELS)
+
+
+def test_progress_counts_every_document_of_every_kind_of_work():
+    told = {}
+    gold = np.zeros((len(TEXTS), 5), dtype=bool)
+
+    def tell(what, done, total):
+        told[what] = (done, total)
+
+    measured(PlantedBackbone(), gold, templates=("express", "writer-expresses"), orders=3, tell=tell)
+    n = len(TEXTS)
+    assert told == {
+        "all labels in one prompt, 3 orders": (3 * n, 3 * n),
+        "label by label, express": (n, n),
+        "label by label, writer-expresses": (n, n),
+    }
 
 
 @pytest.mark.parametrize("count", [3, 100])
@@ -127,6 +193,8 @@ def test_pictures_are_drawn_for_few_and_many_labels(tmp_path, count):
     draw_slot_bias(tmp_path / "in" / "slots.png", found, labels.names, "title")
     rates = diagnosis.LabelRates(np.linspace(0, 1, count), np.linspace(1, 0, count))
     draw_label_rates(tmp_path / "rates.png", {"log-odds > 0": rates, "matched": rates}, labels.names, "title")
+    blind = diagnosis.LabelRates(np.linspace(0, 1, count), None)
+    draw_label_rates(tmp_path / "blind.png", {"log-odds > 0": blind}, labels.names, "title")
     draw_label_bias(tmp_path / "bias.png", np.linspace(-3, 3, count), labels.names, "title")
-    for name in ("in/slots.png", "rates.png", "bias.png"):
+    for name in ("in/slots.png", "rates.png", "blind.png", "bias.png"):
         assert (tmp_path / name).stat().st_size > 5000

@@ -7,14 +7,17 @@ import pytest
 from fakes import PlantedBackbone
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_refinement import Plain
 
 from setscore import theory
 from setscore.errors import LabelError
 from setscore.prompts import Template
 from setscore.records import LabelSet, Slot
 from setscore.scorers import Learner, PerLabelScorer, Reading, make
+from setscore.scorers.base import Asker, Window
 from setscore.scorers.gibbs import GibbsScorer
 from setscore.scorers.jsr import JsrScorer
+from setscore.scorers.local import State, surrogate, take_walks
 from setscore.scorers.unary import UnaryScorer
 
 TEXTS = ["Crude prices fell again.", "The match ended two to one.", "Rain is expected in the north."]
@@ -25,8 +28,8 @@ EXPRESS = Template.of("express")
 class TableBackbone(PlantedBackbone):
     """Answers from a table [8, 3] by the filled answers (open slots count as no), so local scores are known."""
 
-    def __init__(self, table, seeds=(0.0, 0.0, 0.0)):
-        super().__init__()
+    def __init__(self, table, seeds=(0.0, 0.0, 0.0), attention="exact"):
+        super().__init__(attention=attention)
         self.table, self.seeds = table, seeds
 
     def _answer(self, query):
@@ -39,15 +42,12 @@ class TableBackbone(PlantedBackbone):
 
 
 def surrogate_table(scorer, backbone, text):
-    """The surrogate of every assignment, by a scorer of no sweeps: what the refinement climbs."""
-    from setscore.scorers.base import Asker, Window
-    from setscore.scorers.local import State, surrogates
-
+    """The surrogate of every assignment, with the contexts that the scorer draws: what the refinement climbs."""
     window = Window(0, text, (0, 1, 2), LABELS.names)
-    start = State.start(window, np.zeros(3, dtype=bool), scorer.contexts, window.generator(scorer.random_state))
-    states = [State(window, start.contexts, np.array(y)) for y in itertools.product((False, True), repeat=3)]
-    values = surrogates(Asker(backbone), scorer.prompt, states)
-    return {tuple(state.assignment.tolist()): value for state, value in zip(states, values, strict=True)}
+    start = State.start(np.zeros(3, dtype=bool), scorer.contexts, window.generator(scorer.random_state))
+    every = list(itertools.product((False, True), repeat=3))
+    walks = [surrogate(State(start.contexts, np.array(y))) for y in every]
+    return dict(zip(every, take_walks(Asker(backbone), scorer.prompt, [window] * 8, walks), strict=True))
 
 
 tables = st.lists(st.floats(-4, 4), min_size=24, max_size=24).map(lambda values: np.array(values).reshape(8, 3))
@@ -126,16 +126,107 @@ def test_batches_and_company_change_nothing():
         assert (whole == np.array(alone)).all()
 
 
-@pytest.mark.parametrize("attention", ["exact", "shared"])
-@pytest.mark.parametrize(
-    "name", ["jsr", "jsr?sweeps=2&contexts=3", "jsr?sweeps=0", "jsr?rule=full", "jsr?seed=unary", "gibbs", "bp", "milp"]
+class Recording(PlantedBackbone):
+    """Remembers what was asked, and call by call about how many documents."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.asked, self.documents = [], []
+
+    def log_odds(self, queries):
+        self.asked += queries
+        self.documents.append(len({query.document for query in queries}))
+        return super().log_odds(queries)
+
+
+pulls = st.floats(-2, 2).map(lambda value: round(value, 3))
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    pulls,
+    st.lists(st.floats(-3, 3), max_size=3),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.sampled_from(["local", "full"]),
 )
+def test_refinement_decides_as_the_plain_algorithm_and_asks_each_of_its_questions_once(
+    pull, bias, sweeps, contexts, rule
+):
+    scorer = JsrScorer(rule=rule, sweeps=sweeps, contexts=contexts)
+    backbone = Recording(pull=pull, bias=bias)
+    scores = scorer.score(backbone, TEXTS, LABELS)
+    seeds = PerLabelScorer(EXPRESS).score(PlantedBackbone(pull=pull, bias=bias), TEXTS, LABELS).log_odds
+    questions = len(TEXTS) * 3  # of the seed
+    for row, text in enumerate(TEXTS):
+        plain = Plain(PlantedBackbone(pull=pull, bias=bias), text, LABELS, scorer.random_state)
+        y, trace = plain.jsr(seeds[row] >= 0, rule=rule, sweeps=sweeps, contexts=contexts)
+        assert (scores.log_odds[row] > 0).tolist() == y.tolist()
+        found = [scores.details[f"surrogate_{number}"][row] for number in range(sweeps + 1)]
+        assert found == pytest.approx(trace, abs=1e-9)
+        questions += len(set(plain.asked))
+    assert len(set(backbone.asked)) == len(backbone.asked) == questions == scores.forwards
+
+
+@settings(deadline=None, max_examples=25)
+@given(pulls, st.integers(2, 6))
+def test_gibbs_draws_as_the_plain_algorithm_and_asks_each_of_its_questions_once(pull, sweeps):
+    scorer, backbone = GibbsScorer(sweeps=sweeps), Recording(pull=pull)
+    scores = scorer.score(backbone, TEXTS, LABELS)
+    seeds = PerLabelScorer(EXPRESS).score(PlantedBackbone(pull=pull), TEXTS, LABELS).log_odds
+    questions = len(TEXTS) * 3
+    for row, text in enumerate(TEXTS):
+        plain = Plain(PlantedBackbone(pull=pull), text, LABELS, scorer.random_state)
+        assert scores.log_odds[row] == pytest.approx(plain.gibbs(seeds[row] >= 0, scorer.temperatures()))
+        questions += len(set(plain.asked))
+    assert len(set(backbone.asked)) == len(backbone.asked) == questions == scores.forwards
+
+
+@pytest.mark.parametrize("name", ["jsr?sweeps=2&contexts=3", "jsr?rule=full&sweeps=2", "gibbs"])
+def test_with_shared_attention_a_forward_is_a_document_in_a_call(name):
+    backbone = Recording(pull=0.3, attention="shared")
+    scores = make(name, EXPRESS, Reading()).score(backbone, TEXTS, LABELS)
+    assert scores.forwards == sum(backbone.documents)
+    assert backbone.documents[0] == backbone.documents[1] == len(TEXTS)  # windows go on together
+
+
+@pytest.mark.parametrize("attention", ["exact", "shared"])
+@pytest.mark.parametrize("name", ["jsr?sweeps=0", "bp", "milp"])
 def test_the_stated_cost_is_what_is_counted(name, attention):
     scorer, backbone = make(name, EXPRESS, Reading()), PlantedBackbone(attention=attention, pull=0.3)
     scores = scorer.score(backbone, TEXTS, LABELS)
     assert scores.forwards == len(TEXTS) * scorer.cost(3, shared=attention == "shared")
-    if attention == "exact":
-        assert backbone.queries == scores.forwards
+
+
+@pytest.mark.parametrize("attention", ["exact", "shared"])
+@pytest.mark.parametrize("rule", ["local", "full"])
+@settings(deadline=None, max_examples=30)
+@given(table=tables, sweeps=st.integers(1, 3), contexts=st.integers(1, 3), m=st.integers(1, 3))
+def test_refinement_never_costs_more_than_stated(rule, attention, *, table, sweeps, contexts, m):
+    scorer = JsrScorer(rule=rule, sweeps=sweeps, contexts=contexts)
+    scores = scorer.score(TableBackbone(table, attention=attention), TEXTS, LabelSet(LABELS.labels[:m]))
+    assert scores.forwards <= len(TEXTS) * scorer.cost(m, shared=attention == "shared")
+    gibbs = GibbsScorer(sweeps=1 + sweeps)
+    found = gibbs.score(TableBackbone(table, attention=attention), TEXTS, LabelSet(LABELS.labels[:m]))
+    assert found.forwards <= len(TEXTS) * gibbs.cost(m, shared=attention == "shared")
+
+
+def test_the_stated_cost_is_reached():
+    """By some texts, whose contexts have all other slots filled: there every label that turns over makes all new."""
+    scorer, backbone = JsrScorer(contexts=1), TableBackbone(np.full((8, 3), -1.0))
+    found = [scorer.score(backbone, [f"text {number}"], LABELS).forwards for number in range(300)]
+    assert max(found) == scorer.cost(3, shared=False)
+    two = GibbsScorer(sweeps=40, hot=1.0)
+    assert two.score(TableBackbone(np.zeros((8, 3))), TEXTS[:1], LABELS).forwards == two.cost(3, shared=False) == 3 + 12
+
+
+def test_windows_of_long_documents_are_refined_as_they_are_read():
+    """`--long-documents chunk` reaches the refinement as well as the seed."""
+    text = "oil and rain. " * 400
+    for name in ("jsr", "gibbs"):
+        scores = make(name, EXPRESS, Reading("chunk")).score(PlantedBackbone(), [text], LABELS)
+        assert scores.truncated.tolist() == [False]
+        assert make(name, EXPRESS, Reading()).score(PlantedBackbone(), [text], LABELS).truncated.tolist() == [True]
 
 
 def test_full_gain_stops_early_but_never_costs_more_than_stated():

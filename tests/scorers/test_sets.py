@@ -64,8 +64,11 @@ def test_with_one_label_unary_is_per_label():
 @given(biases)
 @settings(deadline=None)
 def test_a_slot_bias_moves_unary_scores_and_never_per_label_ones(bias):
+    """A per-label question has one slot, the first: its bias is in every score, and moves none of them."""
     backbone, every = PlantedBackbone(bias), list(itertools.permutations(range(4)))
-    assert theory.is_permutation_invariant(in_order(PER_LABEL, PlantedBackbone()), every)
+    assert theory.is_permutation_invariant(in_order(PER_LABEL, backbone), every)
+    plain = in_order(PER_LABEL, PlantedBackbone())(range(4))
+    assert in_order(PER_LABEL, backbone)(range(4)) == pytest.approx(plain + bias[0])
     moved = theory.order_deviation(in_order(UnaryScorer(), backbone), every)
     assert moved == pytest.approx(np.ptp(bias), abs=1e-9)
 
@@ -99,6 +102,23 @@ def test_contexts_average_over_what_the_other_answers_say():
     assert (again == several).all()  # neither order nor company of a document matters
 
 
+def test_permutation_takes_the_contexts_of_algorithm_one():
+    """Algorithm 4 calls Algorithm 1 with K: one order in the given places is unary scoring itself."""
+    labels, backbone = LabelSet.of(NAMES), PlantedBackbone([2.0, -1.0], pull=1.0)
+
+    class Given(PermutationScorer):
+        def drawn(self, labels):
+            return [tuple(range(labels))]
+
+    one = Given(orders=1, contexts=3).score(backbone, TEXTS, labels).log_odds
+    assert (one == UnaryScorer(contexts=3).score(backbone, TEXTS, labels).log_odds).all()
+    free = PlantedBackbone([2.0, -1.0])  # without a pull contexts change nothing, so the biases average as before
+    several, plain = (PermutationScorer(orders=24, contexts=k).score(free, TEXTS, labels).log_odds for k in (3, 1))
+    assert several == pytest.approx(plain)
+    pulled = [PermutationScorer(orders=4, contexts=k).score(backbone, TEXTS, labels).log_odds for k in (4, 1)]
+    assert np.abs(pulled[0] - pulled[1]).max() > 0.1
+
+
 def test_the_masking_law():
     """Chi-square tests of sizes and, given the size, of subsets; with 8 tests at 1e-4 a true law fails 1 in 1250."""
     random, m = np.random.default_rng(7), 4
@@ -116,7 +136,9 @@ def test_the_masking_law():
 
 
 @pytest.mark.parametrize("attention", ["exact", "shared"])
-@pytest.mark.parametrize("name", ["per_label", "unary", "unary?contexts=3", "permutation?orders=8", "permutation"])
+@pytest.mark.parametrize(
+    "name", ["per_label", "unary", "unary?contexts=3", "permutation?orders=8", "permutation", "permutation?contexts=2"]
+)
 def test_the_stated_cost_is_what_is_counted(name, attention):
     scorer, backbone = make(name, EXPRESS, Reading()), PlantedBackbone(attention=attention)
     wanted = np.array([[True] * 4, [True, False, True, False], [False] * 4])
@@ -160,6 +182,7 @@ def test_labels_that_leave_no_room_are_an_error():
         ("unary?contexts=many", "contexts of the scorer unary is a whole number, got 'many'"),
         ("unary?contexts=0", "1 or more, got 0"),
         ("permutation?orders=0", "1 or more, got 0"),
+        ("permutation?contexts=0", "number of mask contexts, 1 or more, got 0"),
         ("per_label?orders=2", "per_label has no options"),
         ("jsr?rule=global", "unknown rule 'global'"),
         ("jsr?sweeps=-1", "sweeps from 0"),

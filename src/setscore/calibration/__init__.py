@@ -116,7 +116,7 @@ def learn(  # noqa: PLR0917
     if not isinstance(scorer, Learner):
         return {}
     seeds = scorer.seed.score(backbone, [document.text for document in documents], labels).log_odds
-    return learn_from(scorer, seeds, gold, make(kind).label_by_label())
+    return learn_from(scorer, seeds, gold, make(kind))
 
 
 def few_documents(n: int) -> str | None:

@@ -18,13 +18,14 @@ def learn_from(
 ) -> dict[str, Any]:
     """What `scorer` learns from its seed's log-odds `seeds` and the gold labels, as JSON values; else nothing.
 
-    The seed's log-odds are calibrated with `calibration`, a fresh one, and the seed's decisions are those of that.
+    The seed's log-odds are calibrated with `calibration`, a fresh one, and the seed's decisions are those of that,
+    label by label: the level of a document has no cut.
     """
     if not isinstance(scorer, Learner) or seeds is None:
         return {}
     if gold is None:
         raise SetScoreError("this scorer learns from gold labels; pass y to fit, or use the scorer per_label.")
-    return scorer.learn(log_odds_cuts(calibration.fit(seeds, gold), gold.shape[1]), gold).learned
+    return scorer.learn(log_odds_cuts(calibration.label_by_label().fit(seeds, gold), gold.shape[1]), gold).learned
 
 
 def log_odds_cuts(calibration: Calibration, labels: int) -> FloatArray:

@@ -36,16 +36,16 @@ def watch(bar: Progress, name: str) -> Callable[[str, int, int, str], None]:
     return tell
 
 
-def watch_steps(bar: Progress) -> Callable[[str, int, int], None]:
+def watch_steps(bar: Progress, before: str = "", units: str = "steps") -> Callable[[str, int, int], None]:
     """Shows a bar for each kind of work; its name ends at the first comma after which the text may change."""
     tasks = {}
 
     def tell(what: str, done: int, total: int) -> None:
-        name = what.partition(", loss")[0]
+        name = before + what.partition(", loss")[0]
         if name not in tasks:
-            remark(f"{name}; {total} steps")
+            remark(f"{name}; {total} {units}")
             tasks[name] = bar.add_task(name, total=total)
-        bar.update(tasks[name], completed=done, description=what)
+        bar.update(tasks[name], completed=done, description=before + what)
 
     return tell
 

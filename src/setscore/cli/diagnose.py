@@ -1,27 +1,41 @@
-"""`setscore diagnose`: what may be wrong with a backbone, a wording or a label, on labelled documents."""
+"""`setscore diagnose`: what may be wrong with a backbone, a wording or a label, on one's own documents."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from setscore.backbones import Backbone, load_backbone
+from setscore.backbones import load_backbone
 from setscore.cli import options
-from setscore.cli.console import remark, results
-from setscore.datasets import Dataset
-from setscore.errors import SetScoreError
+from setscore.cli.console import progress, remark, results, watch_steps
+from setscore.datasets import Columns, read_documents, read_labels
+from setscore.datasets.own import has_gold
+from setscore.errors import DataFileError, SetScoreError
 from setscore.experiments import diagnosis
+from setscore.experiments.diagnosis import Measured, Probe
 from setscore.experiments.diagnosis_pictures import draw_label_bias, draw_label_rates, draw_slot_bias
+from setscore.experiments.diagnosis_words import in_words
 from setscore.experiments.pictures import check_plots
 from setscore.prompts import Template
-from setscore.records import FloatArray
-from setscore.scorers import PerLabelScorer
+from setscore.records import BoolArray, LabelSet
 
 DOCUMENTS = 100  # without --limit
-MASS_DOCUMENTS = 20  # whose whole vocabulary is looked at
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """What is looked at; gold is None where the documents have no labels."""
+
+    name: str
+    texts: Sequence[str]
+    labels: LabelSet
+    gold: BoolArray | None
+    notes: Sequence[str] = ()
 
 
 @options.grouped
@@ -45,45 +59,67 @@ def diagnose(
     orders: Annotated[int, typer.Option(min=2, help="Orders of the labels in the all-masked prompt.")] = 4,
     pictures: Annotated[Path | None, typer.Option(help="A folder for pictures (extra plots).")] = None,
 ) -> None:
-    """Look for biases of slots, labels and wordings on labelled documents. All log-odds are raw, not calibrated.
+    """Look for biases of slots, labels and wordings, and say first what was found. Log-odds are raw, not calibrated.
 
-    Slot bias: with all labels in one prompt, does a place say yes whichever label stands there? Per-label questions
-    cannot have it. Label bias: what does a label's name alone say, for an empty document? Positive rates: how often is
-    each label predicted, and how often is it gold? Wording: what do other questions change? And p(yes) + p(no), where
-    the backbone offers it: does the model want to answer at all?
+    Documents need no gold labels; what needs them is left out then. Slot bias: with all labels in one prompt, does a
+    place say yes whichever label stands there? Per-label questions cannot have it. Label bias: what does a label's name
+    alone say, for an empty document? Positive rates: how often is each label predicted, and how often is it gold?
+    Wording: what do other questions change? And p(yes) + p(no), where the backbone offers it: does the model want to
+    answer at all? With --against, a second backbone gets the same prompts.
 
     Examples:
 
         setscore diagnose reuters --data-dir DATA --pictures pictures
 
-        setscore diagnose --file labelled.csv --labels labels.yaml --limit 50
+        setscore diagnose --file documents.txt --labels labels.yaml --limit 50
 
         setscore diagnose goemotions --backbone llada-8b-instruct --against llada-8b-base
     """
     if pictures is not None:
         check_plots()
-    wordings = [template, *(part.strip() for part in templates.split(",") if part.strip())]
+    wordings = list(dict.fromkeys([template, *(part.strip() for part in templates.split(",") if part.strip())]))
     for wording in wordings:
         Template.of(wording)
-    model = load_backbone(backbone, attention=attention, verbalizer=verbalizer)
-    dataset = _dataset(names, documents, own)
-    title = f"{dataset.name}, {len(dataset)} documents, {len(dataset.labels)} labels, {backbone}"
+    loaded = {
+        name: load_backbone(name, attention=attention, verbalizer=verbalizer) for name in _names(backbone, against)
+    }
+    material = _material(names, documents, own)
+    found = []
+    with progress() as bar:
+        for number, (name, model) in enumerate(loaded.items()):
+            asked = wordings if number == 0 else wordings[:1]
+            tell = watch_steps(bar, f"{name}: ", "documents")
+            parts = (material.texts, material.labels, material.gold, asked)
+            found.append(diagnosis.diagnose(model, *parts, name=name, orders=orders, tell=tell))
+    first = found[0]
+    title = f"{material.name}, {len(material.texts)} documents, {len(material.labels)} labels, {backbone}"
     results.print(escape(title), style="bold")
-    _slots(model, dataset, orders, pictures, title)
-    _labels(model, dataset, Template.of(template), pictures, title)
-    _wordings(model, dataset, wordings)
-    _mass(model, dataset, Template.of(template))
+    results.print(escape(in_words(first, material.labels, found[1] if against else None)), soft_wrap=True)
+    _show_slots(first, material.labels)
+    _show_labels(first, material.labels)
+    _show_wordings(first)
+    if first.mass is not None:
+        results.print(f"\np(yes) + p(no): {first.mass.mean():.4f} on average, {first.mass.min():.4f} at least.")
     if against is not None:
-        other = load_backbone(against, attention=attention, verbalizer=verbalizer)
-        _probes([model, other], dataset, Template.of(template))
-    for note in dataset.notes:
-        remark(note)
+        _show_probes([one.probe for one in found])
+    _remarks(first, material)
+    if pictures is not None:
+        _draw(first, material, pictures, title)
 
 
-def _dataset(names: list[str] | None, documents: options.Documents, own: options.Own) -> Dataset:
+def _names(backbone: str, against: str | None) -> list[str]:
+    if backbone == against:
+        raise SetScoreError(f"--against is {against}, the backbone itself. Name another one to compare it with.")
+    return [backbone] if against is None else [backbone, against]
+
+
+def _material(names: list[str] | None, documents: options.Documents, own: options.Own) -> Material:
+    most = documents.limit or DOCUMENTS
     if own.file is not None:
         if names:
             raise SetScoreError("--file stands alone: remove the names of datasets.")
+        if not has_gold(own.file, own.text_column, own.labels_column):
+            return _without_gold(own, most)
         dataset = own.load()
     else:
         if names and len(names) > 1:
@@ -91,99 +127,110 @@ def _dataset(names: list[str] | None, documents: options.Documents, own: options
         ((_, load),) = documents.prepared(names, instead="--file FILE").items()
         parts = load().parts
         dataset = parts["pool"] if "pool" in parts else parts["test"]
-    most = documents.limit or DOCUMENTS
-    return dataset.head(most) if most < len(dataset) else dataset
+    dataset = dataset.head(most) if most < len(dataset) else dataset
+    return Material(dataset.name, dataset.texts, dataset.labels, dataset.gold, dataset.notes)
 
 
-def _slots(model: Backbone, dataset: Dataset, orders: int, pictures: Path | None, title: str) -> None:
-    try:
-        found = diagnosis.slot_bias(model, dataset.texts, dataset.labels, orders=orders)
-    except SetScoreError as error:
-        remark(f"slot bias is left out: {error}")
+def _without_gold(own: options.Own, most: int) -> Material:
+    """The first documents of a file without gold labels."""
+    if own.file is None or own.labels is None:
+        raise SetScoreError("--file needs the inventory of labels as well. Add --labels FILE.")
+    rows = list(islice(read_documents(own.file, Columns(own.text_column, own.id_column)), most))
+    bad = [f"row {row.number} {row.problem}" for row in rows if row.document is None]
+    if bad or not rows:
+        raise DataFileError(
+            f"{len(bad)} rows of {own.file} cannot be used: {'; '.join(bad[:5])}."
+            if bad
+            else f"{own.file} holds no documents."
+        )
+    texts = [row.document.text for row in rows if row.document is not None]
+    return Material(own.file.name, texts, read_labels(own.labels), None)
+
+
+def _show_slots(found: Measured, labels: LabelSet) -> None:
+    slots = found.slots
+    if slots is None:
         return
-    names = dataset.labels.names
     table = _table(
         "Slot bias of the all-masked prompt", "slot", "label", "log-odds", "positive", "all orders", "effect"
     )
-    for slot, name in enumerate(names):
-        cells = (found.mean[0, slot], 100 * found.rate[0, slot], 100 * found.rate[:, slot].mean(), found.effect[slot])
+    for slot, name in enumerate(labels.names):
+        cells = (slots.mean[0, slot], 100 * slots.rate[0, slot], 100 * slots.rate[:, slot].mean(), slots.effect[slot])
         table.add_row(
             str(slot + 1), escape(name), f"{cells[0]:.2f}", f"{cells[1]:.1f}%", f"{cells[2]:.1f}%", f"{cells[3]:+.2f}"
         )
     results.print(table)
-    slot = found.strongest
-    there, elsewhere = found.moved(slot)
+    slot = slots.strongest
+    there, elsewhere = slots.moved(slot)
     results.print(
-        f"Slot {slot + 1} has the strongest effect, {found.effect[slot]:+.2f} log-odds; the spread over slots is"
-        f" {found.spread:.2f}. Labels that visit it are positive in {100 * there:.1f}% there and"
-        f" {100 * elsewhere:.1f}% elsewhere.",
+        f"Slot {slot + 1} has the strongest effect, {slots.effect[slot]:+.2f} log-odds; the spread over slots is"
+        f" {slots.spread:.2f}, over labels {slots.label_spread:.2f}. Labels that visit it are positive in"
+        f" {100 * there:.1f}% there and {100 * elsewhere:.1f}% elsewhere.",
         soft_wrap=True,
     )
-    if pictures is not None:
-        draw_slot_bias(pictures / f"{dataset.name}-slots.png", found, names, f"Slot bias\n{title}")
 
 
-def _labels(model: Backbone, dataset: Dataset, template: Template, pictures: Path | None, title: str) -> None:
-    empty = diagnosis.empty_document_bias(model, template, dataset.labels)
-    scores = PerLabelScorer(template).score(model, dataset.texts, dataset.labels)
-    if cut := int(scores.truncated.sum()):
-        remark(f"{cut} of {len(dataset)} documents were truncated: only their beginning was read.")
-    log_odds = scores.log_odds
-    ways = {"log-odds > 0": log_odds > 0, "same count": log_odds >= _matched(log_odds, int(dataset.gold.sum()))}
-    rates = {name: diagnosis.label_rates(dataset.gold, decided) for name, decided in ways.items()}
-    names, (plain, matched) = dataset.labels.names, rates.values()
-    table = _table("Labels, asked one by one", "label", "empty document", "positive", "same count", "gold")
-    for i, name in enumerate(names):
-        cells = [f"{100 * values[i]:.1f}%" for values in (plain.predicted, matched.predicted, plain.gold)]
-        table.add_row(escape(name), f"{empty[i]:.2f}", *cells)
-    results.print(table)
-    results.print(
-        f"Mean absolute difference from gold: {100 * plain.deviation:.2f}% at log-odds above 0,"
-        f" {100 * matched.deviation:.2f}% with as many positives as gold labels.",
-        soft_wrap=True,
-    )
-    if pictures is not None:
-        draw_label_rates(
-            pictures / f"{dataset.name}-rates.png",
-            {"log-odds > 0": plain, "as many positives as gold": matched},
-            names,
-            f"Positive rates\n{title}",
+def _show_labels(found: Measured, labels: LabelSet) -> None:
+    rates = found.rates
+    plain, matched = rates[diagnosis.ABOVE], rates.get(diagnosis.MATCHED)
+    columns = {"positive": plain.predicted}
+    if matched is not None and plain.gold is not None:
+        columns |= {"same count": matched.predicted, "gold": plain.gold}
+    table = _table("Labels, asked one by one", "label", "empty document", *columns)
+    for i, name in enumerate(labels.names):
+        table.add_row(
+            escape(name), f"{found.empty[i]:.2f}", *(f"{100 * column[i]:.1f}%" for column in columns.values())
         )
-        draw_label_bias(pictures / f"{dataset.name}-labels.png", empty, names, f"Label bias\n{title}")
+    results.print(table)
+    if matched is not None:
+        results.print(
+            f"Mean absolute difference from gold: {100 * (plain.deviation or 0):.2f}% at log-odds above 0,"
+            f" {100 * (matched.deviation or 0):.2f}% with as many positives as gold labels.",
+            soft_wrap=True,
+        )
 
 
-def _matched(log_odds: FloatArray, positives: int) -> float:
-    """The global cut with as many positives as there are gold labels."""
-    return float(np.sort(log_odds.ravel())[::-1][max(0, positives - 1)])
-
-
-def _wordings(model: Backbone, dataset: Dataset, templates: list[str]) -> None:
-    found = diagnosis.template_sensitivity(model, dataset.texts, dataset.labels, dataset.gold, templates)
-    table = _table("Wording", "template", "log-odds", "positive", "flips", "rank correlation", "micro-F1", "macro-F1")
-    for one in found:
+def _show_wordings(found: Measured) -> None:
+    f1 = () if found.gold is None else ("micro-F1", "macro-F1")
+    table = _table("Wording", "template", "log-odds", "positive", "flips", "rank correlation", *f1)
+    for one in found.wordings:
         shares = [f"{100 * value:.1f}%" for value in (one.rate, one.flips)]
-        f1 = [f"{100 * value:.1f}" for value in (one.micro_f1, one.macro_f1)]
-        table.add_row(escape(one.template), f"{one.mean:.2f}", *shares, f"{one.correlation:.3f}", *f1)
+        scores = [f"{100 * value:.1f}" for value in (one.micro_f1, one.macro_f1) if value is not None]
+        table.add_row(escape(one.template), f"{one.mean:.2f}", *shares, f"{one.correlation:.3f}", *scores)
     results.print(table)
 
 
-def _mass(model: Backbone, dataset: Dataset, template: Template) -> None:
-    mass = diagnosis.answer_mass(model, template, dataset.texts[:MASS_DOCUMENTS], dataset.labels.labels)
-    if mass is None:
-        remark(f"p(yes) + p(no) is left out: {model.spec.name} reads only the two answers.")
-    else:
-        results.print(f"p(yes) + p(no): {mass.mean():.4f} on average, {mass.min():.4f} at least.")
-
-
-def _probes(models: list[Backbone], dataset: Dataset, template: Template) -> None:
-    found = [diagnosis.probe(one, dataset.texts, dataset.labels, dataset.gold, template) for one in models]
+def _show_probes(found: Sequence[Probe]) -> None:
     table = _table("The same prompts", "backbone", "|log-odds|", "separation", "yes + no", "slot spread", "first slot")
     for one in found:
+        separation = "" if one.separation is None else f"{one.separation:.2f}"
         mass = "" if one.mass is None else f"{one.mass:.3f}"
         spread = "" if one.slot_spread is None else f"{one.slot_spread:.2f}"
         first = "" if one.first_slot is None else f"{100 * one.first_slot:.1f}%"
-        table.add_row(escape(one.backbone), f"{one.sharpness:.2f}", f"{one.separation:.2f}", mass, spread, first)
+        table.add_row(escape(one.backbone), f"{one.sharpness:.2f}", separation, mass, spread, first)
     results.print(table)
+
+
+def _remarks(found: Measured, material: Material) -> None:
+    """What was left out or cut, on standard error."""
+    if material.gold is None:
+        remark("without gold labels: rates beside gold, F1 of wordings and the separation of backbones are left out.")
+    if found.slots is None:
+        remark(f"slot bias is left out: {found.no_slots}")
+    if found.mass is None:
+        remark(f"p(yes) + p(no) is left out: {found.name} reads only the two answers.")
+    if found.truncated:
+        remark(f"{found.truncated} of {len(material.texts)} documents were truncated: only their beginning was read.")
+    for note in material.notes:
+        remark(note)
+
+
+def _draw(found: Measured, material: Material, folder: Path, title: str) -> None:
+    names = material.labels.names
+    if found.slots is not None:
+        draw_slot_bias(folder / f"{material.name}-slots.png", found.slots, names, f"Slot bias\n{title}")
+    draw_label_rates(folder / f"{material.name}-rates.png", found.rates, names, f"Positive rates\n{title}")
+    draw_label_bias(folder / f"{material.name}-labels.png", found.empty, names, f"Label bias\n{title}")
 
 
 def _table(title: str, *columns: str) -> Table:

@@ -92,6 +92,18 @@ def _names(text: str, *, separator: str | None, known: frozenset[str]) -> list[s
     return [part.strip() for part in text.split(separator) if part.strip()]
 
 
+def has_gold(texts_file: str | Path, text_column: str = "text", labels_column: str = "labels") -> bool:
+    """Whether a file of documents has a column of labels: a .txt has none, another tells by its header or first row."""
+    path = Path(texts_file)
+    suffix = Path(path.stem).suffix if path.suffix in OPENERS else path.suffix
+    if suffix == ".txt":
+        return False
+    if suffix not in (".csv", ".jsonl") or not path.is_file():
+        return True  # loading it tells
+    _, _, row = next(READERS[suffix](path, [text_column]), (0, "", {labels_column: ""}))
+    return labels_column in row
+
+
 def _entries(rows: Rows, columns: _Columns, split: Callable[[str], list[str]]) -> dict[int, Entry]:
     """The documents by the number of their row; what is wrong with rows is named in one error."""
     entries: dict[int, Entry] = {}

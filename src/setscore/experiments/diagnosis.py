@@ -1,9 +1,10 @@
 """What may be wrong with a backbone, a wording or a label, measured on one's own documents.
 
-Log-odds here are raw, before any calibration; "positive" means above 0.
+Log-odds here are raw, before any calibration; "positive" means above 0. Gold labels are None where there are none: then
+what needs them is None as well.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,25 @@ from setscore.records import BoolArray, FloatArray, Label, LabelSet
 from setscore.scorers import PerLabelScorer, Reading
 from setscore.scorers.unary import UnaryScorer
 from setscore.scorers.windows import document_room, split_document
+
+MASS_DOCUMENTS = 20  # whose whole vocabulary is looked at
+ABOVE, MATCHED = "log-odds > 0", "as many positives as gold"
+
+Tell = Callable[[str, int, int], None]  # what is going on, documents done, of how many
+
+
+def _told(tell: Tell | None, what: str, total: int) -> Callable[[int], None]:
+    """For a scorer's progress: tells how many documents are done since this was made."""
+    done = 0
+
+    def more(count: int) -> None:
+        nonlocal done
+        done += count
+        if tell is not None:
+            tell(what, done, total)
+
+    more(0)
+    return more
 
 
 @dataclass(frozen=True)
@@ -41,6 +61,11 @@ class SlotBias:
         return float(np.ptp(self.effect))
 
     @property
+    def label_spread(self) -> float:
+        """The same between labels, the slots' effects taken away: what the prompt knows of the labels themselves."""
+        return float(np.ptp(self.label_effect))
+
+    @property
     def strongest(self) -> int:
         return int(np.argmax(np.abs(self.effect)))
 
@@ -54,7 +79,13 @@ class SlotBias:
 
 
 def slot_bias(
-    backbone: Backbone, texts: Sequence[str], labels: LabelSet, *, orders: int = 4, reading: Reading | None = None
+    backbone: Backbone,
+    texts: Sequence[str],
+    labels: LabelSet,
+    *,
+    orders: int = 4,
+    reading: Reading | None = None,
+    tell: Tell | None = None,
 ) -> SlotBias:
     """The all-masked suffix in several orders: if positives stay at a slot while labels move, the slot is biased.
 
@@ -68,8 +99,10 @@ def slot_bias(
     steps = sorted({1, *(round(number * m / min(orders, m)) for number in range(min(orders, m)) if number != 1)})
     turned = np.array([np.roll(np.arange(m), step) for step in steps])
     scorer = UnaryScorer(reading=reading or Reading())
+    done = _told(tell, f"all labels in one prompt, {len(turned)} orders", len(turned) * len(texts))
     found = [
-        scorer.score(backbone, texts, LabelSet(tuple(labels.labels[i] for i in order))).log_odds for order in turned
+        scorer.score(backbone, texts, LabelSet(tuple(labels.labels[i] for i in order)), progress=done).log_odds
+        for order in turned
     ]
     mean, rate = (np.array([part.mean(axis=0) for part in parts]) for parts in (found, [u > 0 for u in found]))
     effect, label_effect = _effects(turned, mean)
@@ -93,16 +126,16 @@ class LabelRates:
     """How often each label is predicted and gold [m] (the paper's figure for Reuters)."""
 
     predicted: FloatArray
-    gold: FloatArray
+    gold: FloatArray | None
 
     @property
-    def deviation(self) -> float:
+    def deviation(self) -> float | None:
         """The mean absolute difference."""
-        return float(np.abs(self.predicted - self.gold).mean())
+        return None if self.gold is None else float(np.abs(self.predicted - self.gold).mean())
 
 
-def label_rates(gold: BoolArray, decided: BoolArray) -> LabelRates:
-    return LabelRates(decided.mean(axis=0), gold.mean(axis=0))
+def label_rates(gold: BoolArray | None, decided: BoolArray) -> LabelRates:
+    return LabelRates(decided.mean(axis=0), None if gold is None else gold.mean(axis=0))
 
 
 def empty_document_bias(backbone: Backbone, template: Template, labels: LabelSet) -> FloatArray:
@@ -135,24 +168,20 @@ class Wording:
     rate: float
     flips: float
     correlation: float
-    micro_f1: float
-    macro_f1: float
+    micro_f1: float | None
+    macro_f1: float | None
 
 
-def template_sensitivity(
-    backbone: Backbone, texts: Sequence[str], labels: LabelSet, gold: BoolArray, templates: Sequence[str]
-) -> list[Wording]:
-    """Per-label scores with each template; the first is what the others are compared with."""
-    found: list[Wording] = []
-    first: FloatArray | None = None
-    for name in templates:
-        u = PerLabelScorer(Template.of(name)).score(backbone, texts, labels).log_odds
-        first = u if first is None else first
-        f1 = decision_metrics(gold, u > 0)
-        flips = float(((u > 0) != (first > 0)).mean())
-        same = rank_correlation(first, u)
-        found.append(Wording(name, float(u.mean()), float((u > 0).mean()), flips, same, f1["micro_f1"], f1["macro_f1"]))
-    return found
+def wordings_of(templates: Sequence[str], log_odds: Sequence[FloatArray], gold: BoolArray | None) -> list[Wording]:
+    """Log-odds [n, m] by template; the first is what the others are compared with."""
+    made = []
+    for name, u in zip(templates, log_odds, strict=True):
+        f1 = {} if gold is None else decision_metrics(gold, u > 0)
+        flips = float(((u > 0) != (log_odds[0] > 0)).mean())
+        same = rank_correlation(log_odds[0], u)
+        rate = float((u > 0).mean())
+        made.append(Wording(name, float(u.mean()), rate, flips, same, f1.get("micro_f1"), f1.get("macro_f1")))
+    return made
 
 
 @dataclass(frozen=True)
@@ -160,7 +189,7 @@ class Probe:
     """One backbone on the prompts that others get too: are its answers sharper, or its slots less biased?
 
     sharpness    mean |log-odds| of per-label questions
-    separation   mean log-odds of gold pairs minus that of the others; NaN without both
+    separation   mean log-odds of gold pairs minus that of the others; None without both
     mass         mean p(yes) + p(no), None where the backbone does not offer it
     slot_spread  of `SlotBias`, None where there is no slot bias to measure: one label, or too many for one prompt
     first_slot   share of positives at the first slot of the all-masked suffix, over orders; None likewise
@@ -168,26 +197,94 @@ class Probe:
 
     backbone: str
     sharpness: float
-    separation: float
+    separation: float | None
     mass: float | None
     slot_spread: float | None
     first_slot: float | None
 
 
-def probe(backbone: Backbone, texts: Sequence[str], labels: LabelSet, gold: BoolArray, template: Template) -> Probe:
-    """Per-label and all-masked prompts put to one backbone, for a base and an instruct checkpoint side by side."""
-    u = PerLabelScorer(template).score(backbone, texts, labels).log_odds
-    mass = answer_mass(backbone, template, texts, labels.labels)
-    try:
-        slots = slot_bias(backbone, texts, labels)
-    except SetScoreError:
-        slots = None
-    both = gold.any() and not gold.all()
+def probe(
+    name: str, log_odds: FloatArray, gold: BoolArray | None, mass: FloatArray | None, slots: SlotBias | None
+) -> Probe:
+    """What was measured of one backbone, for a base and an instruct checkpoint side by side."""
+    both = gold is not None and gold.any() and not gold.all()
     return Probe(
-        backbone.spec.name,
-        sharpness=float(np.abs(u).mean()),
-        separation=float(u[gold].mean() - u[~gold].mean()) if both else float("nan"),
+        name,
+        sharpness=float(np.abs(log_odds).mean()),
+        separation=float(log_odds[gold].mean() - log_odds[~gold].mean()) if gold is not None and both else None,
         mass=None if mass is None else float(mass.mean()),
         slot_spread=None if slots is None else slots.spread,
         first_slot=None if slots is None else float(slots.rate[:, 0].mean()),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Everything that is asked of one backbone.
+
+    slots      None where there is no slot bias to measure; `no_slots` says why
+    empty      [m] log-odds for an empty document
+    log_odds   [n, m] of the per-label questions; `truncated` documents were read in part
+    wordings   the template first, then others
+    mass       [n, m] of the first documents, None where the backbone does not offer it
+    """
+
+    name: str
+    slots: SlotBias | None
+    no_slots: str
+    empty: FloatArray
+    log_odds: FloatArray
+    truncated: int
+    wordings: tuple[Wording, ...]
+    mass: FloatArray | None
+    gold: BoolArray | None
+
+    @property
+    def probe(self) -> Probe:
+        return probe(self.name, self.log_odds, self.gold, self.mass, self.slots)
+
+    @property
+    def rates(self) -> dict[str, LabelRates]:
+        """By the way of deciding: at log-odds above 0, and with one cut for as many positives as gold labels."""
+        ways = {ABOVE: self.log_odds > 0}
+        if self.gold is not None:
+            count = max(1, int(self.gold.sum()))
+            ways[MATCHED] = self.log_odds >= np.sort(self.log_odds, axis=None)[::-1][count - 1]
+        return {name: label_rates(self.gold, decided) for name, decided in ways.items()}
+
+
+def diagnose(
+    backbone: Backbone,
+    texts: Sequence[str],
+    labels: LabelSet,
+    gold: BoolArray | None,
+    templates: Sequence[str],
+    *,
+    name: str = "",
+    orders: int = 4,
+    tell: Tell | None = None,
+) -> Measured:
+    """All of it for one backbone; `templates` begin with the one in use."""
+    slots, problem = None, ""
+    try:
+        slots = slot_bias(backbone, texts, labels, orders=orders, tell=tell)
+    except SetScoreError as error:
+        problem = str(error)
+    template = Template.of(templates[0])
+    done = _told(tell, f"label by label, {templates[0]}", len(texts))
+    scores = PerLabelScorer(template).score(backbone, texts, labels, progress=done)
+    others = []
+    for other in templates[1:]:
+        done = _told(tell, f"label by label, {other}", len(texts))
+        others.append(PerLabelScorer(Template.of(other)).score(backbone, texts, labels, progress=done).log_odds)
+    return Measured(
+        name or backbone.spec.name,
+        slots,
+        problem,
+        empty_document_bias(backbone, template, labels),
+        scores.log_odds,
+        int(scores.truncated.sum()),
+        tuple(wordings_of(templates, [scores.log_odds, *others], gold)),
+        answer_mass(backbone, template, texts[:MASS_DOCUMENTS], labels.labels),
+        gold,
     )

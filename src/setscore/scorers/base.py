@@ -3,7 +3,7 @@
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -64,6 +64,10 @@ class Window:
     text: str
     labels: tuple[int, ...]
     texts: tuple[str, ...]  # of those labels
+
+    def reordered(self, order: Sequence[int]) -> "Window":
+        """The same with its labels in another order: label numbers by place."""
+        return replace(self, labels=tuple(self.labels[i] for i in order), texts=tuple(self.texts[i] for i in order))
 
     def generator(self, seed: int) -> np.random.Generator:
         """Random numbers that depend on nothing but the text, so neither batches nor the order of documents matter."""

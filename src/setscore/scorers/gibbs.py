@@ -16,7 +16,7 @@ from scipy.special import expit, logit
 from setscore.errors import SetScoreError
 from setscore.records import BoolArray, FloatArray
 from setscore.scorers.base import Asker, Window
-from setscore.scorers.local import State, local_log_odds
+from setscore.scorers.local import State, Walk, local_log_odds, take_walks
 from setscore.scorers.seeded import SeededScorer
 
 SMALLEST = 1e-12  # probabilities are kept this far from 0 and 1, so that their logits stay finite
@@ -24,7 +24,11 @@ SMALLEST = 1e-12  # probabilities are kept this far from 0 and 1, so that their 
 
 @dataclass(frozen=True)
 class GibbsScorer(SeededScorer):
-    """sweeps: S, at least 2; hot: the first temperature. Cost besides the seed: S m forwards, in either attention."""
+    """sweeps: S, at least 2; hot: the first temperature.
+
+    Cost besides the seed, in either attention: S m forwards at most. What was asked before is known: the count is that
+    of different questions, and there are no more than m 2^(m - 1).
+    """
 
     sweeps: int = 4
     hot: float = 4.0
@@ -35,7 +39,7 @@ class GibbsScorer(SeededScorer):
             raise SetScoreError(f"sweeps from 2 and hot from 1 are needed, got {self.sweeps} and {self.hot}.")
 
     def cost(self, labels: int, *, shared: bool) -> int:
-        return self.seed.cost(labels, shared=shared) + self.sweeps * labels
+        return self.seed.cost(labels, shared=shared) + min(self.sweeps * labels, labels << max(0, labels - 1))
 
     def temperatures(self) -> FloatArray:
         """[S], geometric from `hot` to 1 over the first half, then 1."""
@@ -49,20 +53,18 @@ class GibbsScorer(SeededScorer):
         seeds: Sequence[FloatArray],  # noqa: ARG002
         decided: Sequence[BoolArray],
     ) -> tuple[list[FloatArray], Mapping[str, list[float]]]:
-        randoms = [window.generator(self.random_state) for window in windows]
-        states = [
-            State(window, np.eye(len(start), dtype=np.bool_)[:, None], start)  # only the own slot is masked
-            for window, start in zip(windows, decided, strict=True)
-        ]
-        totals = [np.zeros(len(window.labels)) for window in windows]
+        walks = [self._walk(window, start) for window, start in zip(windows, decided, strict=True)]
+        return take_walks(asker, self.prompt, windows, walks), {}
+
+    def _walk(self, window: Window, start: BoolArray) -> Walk[FloatArray]:
+        """The chain of one window."""
+        random, m = window.generator(self.random_state), len(start)
+        state = State(np.eye(m, dtype=np.bool_)[:, None], start)  # one context: only the own slot is masked
+        total, first = np.zeros(m), self.sweeps // 2
         for number, temperature in enumerate(self.temperatures()):
-            orders = [random.permutation(len(window.labels)) for random, window in zip(randoms, windows, strict=True)]
-            for place in range(max(len(order) for order in orders)):
-                chosen = [(row, int(order[place])) for row, order in enumerate(orders) if place < len(order)]
-                found = local_log_odds(asker, self.prompt, [(states[row], [label]) for row, label in chosen])
-                for (row, label), answer in zip(chosen, found, strict=True):
-                    value = float(answer[0, 0])
-                    states[row] = states[row].changed(label, randoms[row].random() < expit(value / temperature))
-                    totals[row][label] += expit(value) * (number >= self.sweeps // 2)
-        kept = self.sweeps - self.sweeps // 2
-        return [logit(np.clip(total / kept, SMALLEST, 1 - SMALLEST)) for total in totals], {}
+            for label in random.permutation(m).tolist():
+                found = yield from local_log_odds(state, [label])
+                value = float(found[0, 0])
+                state = state.changed(label, random.random() < expit(value / temperature))
+                total[label] += expit(value) * (number >= first)
+        return logit(np.clip(total / (self.sweeps - first), SMALLEST, 1 - SMALLEST))

@@ -16,7 +16,7 @@ import numpy as np
 from setscore.errors import SetScoreError, unknown_name
 from setscore.records import BoolArray, FloatArray
 from setscore.scorers.base import Asker, Window
-from setscore.scorers.local import State, local_log_odds, surrogates
+from setscore.scorers.local import State, Walk, local_log_odds, surrogate, take_walks
 from setscore.scorers.seeded import SeededScorer
 
 RULES = ("local", "full")
@@ -27,9 +27,10 @@ LEAST = 1e-9  # log-odds of a tie
 class JsrScorer(SeededScorer):
     """sweeps: S; contexts: K for each local query; rule: local or full.
 
-    Besides the seed, local costs S m K forwards for the sweeps and (S + 1) m K for the surrogate before and after them;
-    full costs (1 + S m) m K at most: it stops after a sweep without a change. With shared attention a step costs one
-    forward: S m + S + 1, and 1 + S m. Details: `surrogate_0` to `surrogate_S`, and `changes` from the seed.
+    Besides the seed, local costs at most (m + 2 S (m - 1)) K forwards, its sweeps and the surrogate before and after
+    them; full at most (1 + S (m - 1)) m K, and it stops after a sweep without a change. With shared attention either
+    costs at most 1 + S m. What was asked before is known: the count is that of different questions. Details:
+    `surrogate_0` to `surrogate_S`, and `changes` from the seed.
     """
 
     sweeps: int = 1
@@ -47,71 +48,67 @@ class JsrScorer(SeededScorer):
         seed, m, s = self.seed.cost(labels, shared=shared), labels, self.sweeps
         if s == 0 or m == 0:
             return seed
-        each = 1 if shared else m * self.contexts  # a surrogate
-        step = 1 if shared else self.contexts  # a local update
-        return seed + (each * (1 + s * m) if self.rule == "full" else s * m * step + (s + 1) * each)
+        if shared:
+            return seed + 1 + (s * m if m > 1 else 0)
+        others = m - 1  # a label's own contexts do not change with its own answer
+        return seed + self.contexts * (m + s * others * (m if self.rule == "full" else 2))
 
     def refine(
         self, asker: Asker, windows: Sequence[Window], seeds: Sequence[FloatArray], decided: Sequence[BoolArray]
     ) -> tuple[list[FloatArray], Mapping[str, list[float]]]:
         if self.sweeps == 0:
             return list(seeds), {}
-        randoms = [window.generator(self.random_state) for window in windows]
-        states = [
-            State.start(window, start, self.contexts, random)
-            for window, start, random in zip(windows, decided, randoms, strict=True)
-        ]
-        values = surrogates(asker, self.prompt, states)
-        details = {"surrogate_0": list(values)}
-        log_odds = [np.zeros(len(window.labels)) for window in windows]
-        active = list(range(len(windows)))
-        for number in range(1, self.sweeps + 1):
-            orders = [random.permutation(len(window.labels)) for random, window in zip(randoms, windows, strict=True)]
-            before = [state.assignment for state in states]
-            for place in range(max(len(order) for order in orders)):
-                chosen = [(row, int(orders[row][place])) for row in active if place < len(orders[row])]
-                step = self._full if self.rule == "full" else self._local
-                step(asker, chosen, states, values, log_odds)
+        walks = [self._walk(window, start) for window, start in zip(windows, decided, strict=True)]
+        found = take_walks(asker, self.prompt, windows, walks)
+        details = {f"surrogate_{number}": [one.trace[number] for one in found] for number in range(self.sweeps + 1)}
+        details["changes"] = [float((one.state != start).sum()) for one, start in zip(found, decided, strict=True)]
+        return [one.log_odds for one in found], details
+
+    def _walk(self, window: Window, start: BoolArray) -> Walk["_Refined"]:
+        """Algorithm 2 for one window."""
+        random = window.generator(self.random_state)
+        state = State.start(start, self.contexts, random)
+        value = yield from surrogate(state)
+        trace, log_odds = [value], np.zeros(len(start))
+        for _ in range(self.sweeps):
+            before = state.assignment
+            for label in random.permutation(len(start)).tolist():
+                if self.rule == "full":
+                    state, value, size = yield from _full_gain(state, value, label)
+                else:
+                    state, size = yield from _local(state, label)
+                log_odds[label] = _signed(size, state, label)
             if self.rule == "local":
-                values = surrogates(asker, self.prompt, states)
-            else:
-                active = [row for row in active if (before[row] != states[row].assignment).any()]
-            details[f"surrogate_{number}"] = list(values)
-        pairs = zip(states, decided, strict=True)
-        details["changes"] = [float((state.assignment != start).sum()) for state, start in pairs]
-        return log_odds, details
+                value = yield from surrogate(state)
+            trace.append(value)
+            if self.rule == "full" and (before == state.assignment).all():
+                break  # an optimum: no later sweep changes anything
+        trace += trace[-1:] * (self.sweeps + 1 - len(trace))
+        return _Refined(log_odds, state.assignment, tuple(trace))
 
-    def _local(
-        self,
-        asker: Asker,
-        chosen: Sequence[tuple[int, int]],
-        states: list[State],
-        values: list[float],  # noqa: ARG002
-        log_odds: list[FloatArray],
-    ) -> None:
-        """One label of each chosen window; the mean over contexts of u is l(1) - l(0)."""
-        found = local_log_odds(asker, self.prompt, [(states[row], [label]) for row, label in chosen])
-        for (row, label), answers in zip(chosen, found, strict=True):
-            value = float(answers.mean())
-            if value != 0:
-                states[row] = states[row].changed(label, value > 0)
-            log_odds[row][label] = _signed(value, states[row], label)
 
-    def _full(
-        self,
-        asker: Asker,
-        chosen: Sequence[tuple[int, int]],
-        states: list[State],
-        values: list[float],
-        log_odds: list[FloatArray],
-    ) -> None:
-        """The surrogate with the label turned over, against the present one; a tie changes nothing."""
-        turned = [states[row].changed(label, not states[row].assignment[label]) for row, label in chosen]
-        for (row, label), state, value in zip(chosen, turned, surrogates(asker, self.prompt, turned), strict=True):
-            gain = value - values[row]
-            if gain > 0:
-                states[row], values[row] = state, value
-            log_odds[row][label] = _signed(gain, states[row], label)
+@dataclass(frozen=True)
+class _Refined:
+    """A window's log-odds [m], its assignment [m], and the surrogate before the first and after every sweep."""
+
+    log_odds: FloatArray
+    state: BoolArray
+    trace: tuple[float, ...]
+
+
+def _local(state: State, label: int) -> Walk[tuple[State, float]]:
+    """The label's new answer; the mean over contexts of u is l(1) - l(0), and a tie changes nothing."""
+    found = yield from local_log_odds(state, [label])
+    value = float(found.mean())
+    return (state.changed(label, value > 0) if value else state), value
+
+
+def _full_gain(state: State, value: float, label: int) -> Walk[tuple[State, float, float]]:
+    """The surrogate with the label turned over, against the present one; a tie changes nothing."""
+    turned = state.changed(label, not state.assignment[label])
+    other = yield from surrogate(turned)
+    gain = other - value
+    return (turned, other, gain) if gain > 0 else (state, value, gain)
 
 
 def _signed(size: float, state: State, label: int) -> float:

@@ -1,9 +1,10 @@
-"""Permutation-averaged unary scoring (Algorithm 4): the all-masked suffix in P orders of the labels.
+"""Permutation-averaged unary scoring (Algorithm 4): Algorithm 1, with its K contexts, in P orders of the labels.
 
     u_i = 1/P sum_p u^(p) at the place of label i in order p
 
 The orders are drawn once and serve all documents, so that a document's scores do not depend on its company. Once P
-reaches m! every order is asked exactly once, and the scores no longer depend on the order of the labels.
+reaches m! every order is asked exactly once, and with one context the scores no longer depend on the order of the
+labels.
 """
 
 import itertools
@@ -16,21 +17,28 @@ import numpy as np
 from setscore.errors import SetScoreError
 from setscore.records import FloatArray
 from setscore.scorers.base import Asker, SetScorer, Window
+from setscore.scorers.unary import UnaryScorer, aggregated, check_contexts
 
 
 @dataclass(frozen=True)
 class PermutationScorer(SetScorer):
-    """orders: P (the paper: 1, 2, 4, 8). Cost: min(P, m!) forwards; with shared attention 1."""
+    """orders: P (the paper: 1, 2, 4, 8); contexts: K of Algorithm 1 in each order.
+
+    Cost: min(P, m!) (1 + (K - 1) m) forwards; with shared attention 1, or 2 when K > 1.
+    """
 
     orders: int = 4
+    contexts: int = 1
     random_state: int = 13
 
     def __post_init__(self) -> None:
+        check_contexts(self.contexts)
         if self.orders < 1:
             raise SetScoreError(f"orders is a number of label orders, 1 or more, got {self.orders}.")
 
     def cost(self, labels: int, *, shared: bool) -> int:
-        return min(labels, 1) if shared or labels == 0 else min(self.orders, math.factorial(labels))
+        once = UnaryScorer(contexts=self.contexts).cost(labels, shared=shared)
+        return once if shared else once * min(self.orders, math.factorial(labels))
 
     def drawn(self, labels: int) -> list[tuple[int, ...]]:
         """The orders of so many labels: tuples of label numbers by place."""
@@ -43,15 +51,10 @@ class PermutationScorer(SetScorer):
         self, asker: Asker, windows: Sequence[Window]
     ) -> tuple[list[FloatArray], Mapping[str, list[float]]]:
         drawn = {count: self.drawn(count) for count in {len(window.labels) for window in windows}}
-        queries = [
-            [
-                self.prompt.query(window.text, [window.texts[i] for i in order], [None] * len(order))
-                for order in drawn[len(window.labels)]
-            ]
-            for window in windows
-        ]
+        groups = [[window.reordered(order) for order in drawn[len(window.labels)]] for window in windows]
+        found = aggregated(asker, self.prompt, groups, contexts=self.contexts, random_state=self.random_state)
         results = []
-        for window, answers in zip(windows, asker.ask(queries), strict=True):
+        for window, answers in zip(windows, found, strict=True):
             total = np.zeros(len(window.labels))
             for order, answer in zip(drawn[len(window.labels)], answers, strict=True):
                 total[list(order)] += answer

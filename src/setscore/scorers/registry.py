@@ -8,7 +8,7 @@ from typing import Any
 from setscore.errors import SetScoreError, unknown_name
 from setscore.named import split_options
 from setscore.prompts import Template
-from setscore.scorers.base import Reading, Scorer, SetScorer
+from setscore.scorers.base import Reading, Scorer
 from setscore.scorers.per_label import PerLabelScorer
 from setscore.scorers.seeded import Learner
 
@@ -49,7 +49,7 @@ def make(name: str, template: Template, reading: Reading, learned: Mapping[str, 
         values[key] = make(value, template, reading) if key == "seed" else _value(base, key, value, known[key].default)
     if "seed" in known and "seed" not in values:
         values["seed"] = make("per_label", template, reading)
-    if issubclass(kind, SetScorer):
+    if any(entry.name == "reading" for entry in fields(kind)):
         values["reading"] = reading
     scorer: Scorer = kind(**values)
     return scorer.restore(learned) if learned and isinstance(scorer, Learner) else scorer

@@ -11,10 +11,9 @@ to yes.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from setscore.errors import SetScoreError
-from setscore.records import FloatArray
+from setscore.prompts import SetTemplate
+from setscore.records import BoolArray, FloatArray
 from setscore.scorers.base import Asker, SetScorer, Window, local_query, mask_set, read_own
 
 
@@ -26,8 +25,7 @@ class UnaryScorer(SetScorer):
     random_state: int = 13
 
     def __post_init__(self) -> None:
-        if self.contexts < 1:
-            raise SetScoreError(f"contexts is a number of mask contexts, 1 or more, got {self.contexts}.")
+        check_contexts(self.contexts)
 
     def cost(self, labels: int, *, shared: bool) -> int:
         if labels == 0:
@@ -37,21 +35,42 @@ class UnaryScorer(SetScorer):
     def score_windows(
         self, asker: Asker, windows: Sequence[Window]
     ) -> tuple[list[FloatArray], Mapping[str, list[float]]]:
-        first = [self.prompt.query(window.text, window.texts, [None] * len(window.labels)) for window in windows]
-        found = [answers[0] for answers in asker.ask([[query] for query in first])]
-        if self.contexts == 1:
-            return found, {}
-        drawn = [self._contexts(window) for window in windows]
-        queries = [
-            [local_query(self.prompt, window, values > 0, masked) for _, masked in contexts]
-            for window, values, contexts in zip(windows, found, drawn, strict=True)
-        ]
-        totals = [values.copy() for values in found]
-        for total, contexts, answers in zip(totals, drawn, asker.ask(queries), strict=True):
-            for (label, masked), answer in zip(contexts, answers, strict=True):
-                total[label] += read_own(answer, masked, label)
-        return [total / self.contexts for total in totals], {}
+        groups = [[window] for window in windows]
+        found = aggregated(asker, self.prompt, groups, contexts=self.contexts, random_state=self.random_state)
+        return [values for (values,) in found], {}
 
-    def _contexts(self, window: Window) -> list[tuple[int, np.ndarray]]:
-        random, count = window.generator(self.random_state), len(window.labels)
-        return [(label, mask_set(random, count, label)) for label in range(count) for _ in range(self.contexts - 1)]
+
+def check_contexts(contexts: int) -> None:
+    if contexts < 1:
+        raise SetScoreError(f"contexts is a number of mask contexts, 1 or more, got {contexts}.")
+
+
+def aggregated(
+    asker: Asker, prompt: SetTemplate, groups: Sequence[Sequence[Window]], *, contexts: int, random_state: int
+) -> list[list[FloatArray]]:
+    """Algorithm 1 for every window of every group; a group holds one window with its labels in several orders."""
+    first = [[prompt.query(one.text, one.texts, [None] * len(one.labels)) for one in group] for group in groups]
+    found = asker.ask(first)
+    if contexts == 1:
+        return found
+    drawn = [_draw(group, contexts - 1, random_state) for group in groups]
+    queries = [
+        [local_query(prompt, group[number], values[number] > 0, masked) for number, _, masked in places]
+        for group, values, places in zip(groups, found, drawn, strict=True)
+    ]
+    totals = [[values.copy() for values in group] for group in found]
+    for total, places, answers in zip(totals, drawn, asker.ask(queries), strict=True):
+        for (number, label, masked), answer in zip(places, answers, strict=True):
+            total[number][label] += read_own(answer, masked, label)
+    return [[values / contexts for values in total] for total in totals]
+
+
+def _draw(group: Sequence[Window], more: int, random_state: int) -> list[tuple[int, int, BoolArray]]:
+    """The further contexts of a group: the number of the window in it, the label, and what is masked."""
+    random = group[0].generator(random_state)
+    return [
+        (number, label, mask_set(random, len(one.labels), label))
+        for number, one in enumerate(group)
+        for label in range(len(one.labels))
+        for _ in range(more)
+    ]

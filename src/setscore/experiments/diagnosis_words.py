@@ -1,0 +1,128 @@
+"""What a diagnosis found, in plain words: one paragraph, a sentence for each thing that was looked at."""
+
+import numpy as np
+
+from setscore.experiments.diagnosis import MATCHED, Measured, Probe, SlotBias
+from setscore.records import LabelSet
+
+# Where a sentence changes its mind. A log-odds of 1 turns an even chance into 73%.
+STRONG_SLOT = 1.0  # log-odds between the highest and the lowest slot,
+STRONG_MOVE = 0.1  # or a share of positives that a slot adds
+MANY = 1.5  # times as many positives as gold labels
+LITTLE_MASS = 0.5
+MANY_FLIPS = 0.05
+
+
+def in_words(found: Measured, labels: LabelSet, other: Measured | None = None) -> str:
+    """The summary of one backbone, and what sets it apart from another one."""
+    sentences = [_level(found), *_labels(found, labels), _slots(found), *_wording(found), _mass(found)]
+    if other is not None:
+        sentences.append(beside(found.probe, other.probe))
+    return " ".join(sentences)
+
+
+def _level(found: Measured) -> str:
+    positives = (found.log_odds > 0).sum(axis=1).mean()
+    said = f"{found.name} says yes to {positives:.1f} labels a document"
+    if found.gold is None:
+        return f"{said}; without gold labels it is not known whether that is right."
+    gold = found.gold.sum(axis=1).mean()
+    if positives > MANY * gold:
+        return f"{said} where {gold:.1f} are gold: too often, so calibrate before you decide."
+    if gold > MANY * positives:
+        return f"{said} where {gold:.1f} are gold: too rarely, so calibrate before you decide."
+    return f"{said} where {gold:.1f} are gold."
+
+
+def _labels(found: Measured, labels: LabelSet) -> list[str]:
+    names, empty = labels.names, found.empty
+    top = int(np.argmax(empty))
+    made = [
+        f"By its name alone {names[top]!r} is nearest to yes: log-odds {empty[top]:+.1f} for an empty document,"
+        f" {np.median(empty):+.1f} for the label in the middle."
+    ]
+    rates = found.rates.get(MATCHED)
+    if rates is not None and rates.gold is not None:
+        error = rates.predicted - rates.gold
+        worst = int(np.argmax(np.abs(error)))
+        way = "too often" if error[worst] > 0 else "too rarely"
+        made.append(
+            f"With as many positives as gold labels, {names[worst]!r} is predicted {way} by most:"
+            f" {100 * rates.predicted[worst]:.0f}% of documents, gold {100 * rates.gold[worst]:.0f}%."
+        )
+    return made
+
+
+def strong(slots: SlotBias) -> bool:
+    """Whether a slot's place decides: by log-odds, or by positives that stay there while labels move."""
+    there, elsewhere = slots.moved(slots.strongest)
+    return slots.spread >= STRONG_SLOT or abs(there - elsewhere) >= STRONG_MOVE
+
+
+def _slots(found: Measured) -> str:
+    slots = found.slots
+    if slots is None:
+        return "Slot bias was not measured."
+    slot = slots.strongest
+    if not strong(slots) and slots.spread > slots.label_spread:
+        return (
+            f"With all labels in one prompt the answers follow the place more than the label: slots differ by"
+            f" {slots.spread:.2f} log-odds, labels by {slots.label_spread:.2f}. It turns few decisions, but ask label"
+            " by label."
+        )
+    if not strong(slots):
+        return (
+            f"With all labels in one prompt no place stands out: slots differ by {slots.spread:.2f} log-odds at most."
+        )
+    there, elsewhere = slots.moved(slot)
+    return (
+        f"With all labels in one prompt the place counts: slot {slot + 1} adds {slots.effect[slot]:+.1f} log-odds to"
+        f" whichever label stands there ({100 * there:.0f}% positive, {100 * elsewhere:.0f}% elsewhere), so ask label"
+        " by label."
+    )
+
+
+def _wording(found: Measured) -> list[str]:
+    first, *others = found.wordings
+    if not others:
+        return []
+    most = max(others, key=lambda one: one.flips)
+    verb = "matters" if most.flips >= MANY_FLIPS else "matters little"
+    made = [f"The wording {verb}: {most.template!r} flips {100 * most.flips:.1f}% of the decisions."]
+    best = max(found.wordings, key=lambda one: one.micro_f1 or 0.0)
+    if best is not first and best.micro_f1 is not None and first.micro_f1 is not None:
+        made.append(
+            f"{best.template!r} has the best micro-F1 at log-odds above 0, {100 * best.micro_f1:.1f} against"
+            f" {100 * first.micro_f1:.1f}."
+        )
+    return made
+
+
+def _mass(found: Measured) -> str:
+    if found.mass is None:
+        return "How much of its vocabulary the two answers are is not known: it reads only them."
+    mass = float(found.mass.mean())
+    if mass < LITTLE_MASS:
+        return (
+            f"The two answers together have only {100 * mass:.0f}% of the probability: the model would rather say"
+            " something else, so try another verbalizer or its chat template."
+        )
+    return f"The two answers together have {100 * mass:.0f}% of the probability."
+
+
+def beside(one: Probe, other: Probe) -> str:
+    """The paper's open question about base and instruct checkpoints: sharper answers, or calmer slots?"""
+    sharper, duller = (one, other) if one.sharpness >= other.sharpness else (other, one)
+    said = (
+        f"On the same prompts {sharper.backbone} is the sharper one (|log-odds| {sharper.sharpness:.2f} against"
+        f" {duller.sharpness:.2f})"
+    )
+    if one.separation is not None and other.separation is not None:
+        ahead, behind = (one, other) if one.separation >= other.separation else (other, one)
+        said += (
+            f"; {ahead.backbone} parts gold from other labels better ({ahead.separation:.2f}, {behind.separation:.2f})"
+        )
+    if one.slot_spread is not None and other.slot_spread is not None:
+        calm, rough = (one, other) if one.slot_spread <= other.slot_spread else (other, one)
+        said += f"; {calm.backbone} has the calmer slots ({calm.slot_spread:.2f} log-odds, {rough.slot_spread:.2f})"
+    return said + "."
