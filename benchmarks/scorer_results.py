@@ -114,7 +114,7 @@ def run(task: Task, *, data_dir: Path, save: Path, limit: int) -> Task:
     pool = prepare(task.dataset, "development", SEEDS, data_dir=data_dir, limit=limit).parts["pool"]
     rows = list(range(task.shard, len(pool), task.shards))
     part = pool.take(rows)
-    plain = SetScoreClassifier(backbone=load_backbone("setscore-mini", threads=1))
+    plain = SetScoreClassifier(backbone=load_backbone("setscore-mini", threads=1), long_documents="truncate")
     reference = score_timed(with_scorer(plain, "per_label"), part).seconds
     seed = check_depth(task.scorer)
     if seed is None:
