@@ -1,7 +1,7 @@
 """What every baseline shares: texts and labels in, Scores out, and checkpoints from a folder or the Hub."""
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -57,6 +57,18 @@ def pretrained(kind: str, place: str, what: str, **options: Any) -> Any:
             " model.safetensors and the tokenizer's files on another machine, put them into a folder and give that"
             " folder as the checkpoint."
         ) from error
+
+
+def on_device(model: Any, device: str) -> Any:
+    """A model where `device` says, ready to score: "auto" is a GPU if there is one."""
+    from setscore.backbones.native.memory import device_of  # imports torch
+
+    return model.to(device_of(device)).eval()
+
+
+def beside(model: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Tensors on the model's device."""
+    return {name: tensor.to(model.device) for name, tensor in inputs.items()}
 
 
 def finished(

@@ -33,6 +33,7 @@ class FewShot:
 
     steps   of contrastive training, 16 pairs each; pairs are drawn, so this bounds the time
     length  tokens that are read of a document in training; None reads what the encoder reads
+    device  "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:1"
     folder  keeps the training's state, so that it goes on after a kill; `tell` hears of every step
     """
 
@@ -42,6 +43,7 @@ class FewShot:
     length: int | None = None
     seed: int = 13
     save_every: int = 50
+    device: str = "auto"
     folder: Path | None = None
     tell: Tell | None = None
     labels: tuple[str, ...] = ()
@@ -55,7 +57,7 @@ class FewShot:
         usable = np.flatnonzero(gold[rows].any(axis=0) & ~gold[rows].all(axis=0))
         if not len(usable):
             raise SetScoreError(f"none of {len(labels)} labels has documents with it and without it to learn from.")
-        body = load_sentence_transformer(self.checkpoint, "SetFit")
+        body = load_sentence_transformer(self.checkpoint, "SetFit", self.device)
         chosen, targets = [texts[row] for row in rows], gold[rows][:, usable].astype(int).tolist()
         self._train(body, chosen, targets)
         head = OneVsRestClassifier(LogisticRegression(max_iter=1000))
@@ -83,6 +85,7 @@ class FewShot:
         """Documents that share a label are drawn together, others apart: mean squared error of the pairs' cosine."""
         torch, sampler = library("torch", "SetFit"), library("setfit.sampler", "SetFit")
         losses = library("sentence_transformers.losses", "SetFit")
+        moved = library("sentence_transformers.util", "SetFit").batch_to_device
         settings = Settings(weight_decay=0.01, epochs=1, warmup=0.1, seed=self.seed, save_every=self.save_every)
         drawn = sampler.ContrastiveDataset(texts, targets, STRATEGY, max_pairs=self.steps * settings.batch_size)
         pairs: list[Mapping[str, Any]] = list(drawn)[: self.steps * settings.batch_size]
@@ -91,7 +94,8 @@ class FewShot:
 
         def loss(numbers: Sequence[int]) -> Any:
             sides = [body.preprocess([pairs[n][side] for n in numbers]) for side in ("sentence_1", "sentence_2")]
-            return criterion(sides, torch.tensor([float(pairs[n]["label"]) for n in numbers]))
+            wanted = torch.tensor([float(pairs[n]["label"]) for n in numbers], device=body.device)
+            return criterion([moved(side, body.device) for side in sides], wanted)
 
         train(body, loss, len(pairs), settings, folder=self.folder, tell=self.tell)
         body.max_seq_length = whole

@@ -29,6 +29,7 @@ def baseline(
     checkpoint: Annotated[
         str | None, typer.Option(help="A folder or repository in place of the public checkpoint.", show_default=False)
     ] = None,
+    device: Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu, cuda or cuda:1.")] = "auto",
     train: Annotated[
         str, typer.Option(help="What to learn from: split, validation, or either (validation where no split is).")
     ] = "split",
@@ -49,7 +50,7 @@ def baseline(
 
         setscore baseline bart-mnli-template reuters --checkpoint models/bart-large-mnli
     """
-    given = {} if checkpoint is None else {"checkpoint": checkpoint}
+    given = {"device": device} | ({} if checkpoint is None else {"checkpoint": checkpoint})
     load_baseline(str(method), **given)  # an unknown name is an error before anything is read
     drawn, kinds = documents.drawn(), options.parse_calibrations(calibration)
     if train not in TRAIN:

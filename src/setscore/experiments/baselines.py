@@ -89,7 +89,8 @@ class Run:
         load_baseline(self.name, **self.options)  # a mistake is an error before anything is read
         if self.name in ENCODING:
             place = {"name": self.options["checkpoint"]} if "checkpoint" in self.options else {}
-            self.options["encode"] = Remembering(load_encoder(**place, purpose=f"the baseline {self.name}"))
+            where = {"device": self.options["device"]} if "device" in self.options else {}
+            self.options["encode"] = Remembering(load_encoder(**place, **where, purpose=f"the baseline {self.name}"))
 
     def make(self, place: str = "", seed: int | None = None) -> Baseline:
         """A fresh one; for a training loop its folder, its seed, and who hears of its steps."""
@@ -153,7 +154,8 @@ class Run:
             shutil.rmtree(self.folder / f"training-{place}", ignore_errors=True)
 
     def _config(self, dataset: Dataset, about: str) -> dict[str, Any]:
-        plain = {key: value for key, value in self.options.items() if key != "encode"}
+        # What was scored on a GPU is not scored again without one.
+        plain = {key: value for key, value in self.options.items() if key not in ("encode", "device")}
         return {"backbone": self.name, "fingerprint": dataset.fingerprint, "learned": about, **plain}
 
 
