@@ -1,6 +1,7 @@
 """What every baseline shares: texts and labels in, Scores out, and checkpoints from a folder or the Hub."""
 
 import importlib
+import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
@@ -64,6 +65,16 @@ def on_device(model: Any, device: str) -> Any:
     from setscore.backbones.native.memory import device_of  # imports torch
 
     return model.to(device_of(device)).eval()
+
+
+def device_name(device: str) -> str:
+    """What `device` comes to: cpu, or what the GPU is called."""
+    if importlib.util.find_spec("torch") is None:
+        return "cpu"
+    from setscore.backbones.native.memory import device_of
+
+    found = device_of(device)
+    return "cpu" if found.type == "cpu" else str(library("torch", "the baselines").cuda.get_device_name(found))
 
 
 def beside(model: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
