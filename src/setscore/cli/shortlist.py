@@ -21,6 +21,14 @@ def shortlist(
     *,
     name: Annotated[str | None, typer.Argument(help="A dataset (see `setscore datasets`).", show_default=False)] = None,
     k: Annotated[str, typer.Option("--k", help="Sizes of the shortlist, separated by commas.")] = "16,32,64",
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            help="For every retriever: setscore-mini, a name of sentence-transformers, or a folder. Without it the"
+            " cosine has all-MiniLM-L6-v2, as in the paper, and the fused retriever setscore-mini.",
+            show_default=False,
+        ),
+    ] = None,
     documents: options.Documents,
     own: options.Own,
     json: Annotated[Path | None, typer.Option(help="A file for everything, retention per label included.")] = None,
@@ -35,13 +43,15 @@ def shortlist(
 
         setscore shortlist eurlex --data-dir DATA
 
+        setscore shortlist eurlex --data-dir DATA --encoder all-MiniLM-L6-v2
+
         setscore shortlist --file tickets.csv --labels labels.yaml --k 8,16
     """
     sizes = _sizes(k)
     if json is not None:
         options.check_folder(json)
     dataset = _dataset(name, documents, own)
-    made = compare_shortlists(dataset, sizes, seed=documents.drawn()[0])
+    made = compare_shortlists(dataset, sizes, seed=documents.drawn()[0], encoder=encoder)
     _show(made)
     for text in dataset.notes:
         remark(text)
