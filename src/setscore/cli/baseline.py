@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from setscore.baselines import BASELINES, GENERATIVE, load_baseline
+from setscore.baselines.base import device_name
 from setscore.cli import options
 from setscore.cli.console import for_each, progress, remark, results, watch_steps
 from setscore.errors import SetScoreError
@@ -52,6 +53,8 @@ def baseline(
     """
     given = {"device": device} | ({} if checkpoint is None else {"checkpoint": checkpoint})
     load_baseline(str(method), **given)  # an unknown name is an error before anything is read
+    if device != "auto":
+        device_name(device)  # and so is a device that is not there
     drawn, kinds = documents.drawn(), options.parse_calibrations(calibration)
     if train not in TRAIN:
         raise SetScoreError(f"--train is {', '.join(TRAIN)}; got {train!r}.")

@@ -50,11 +50,12 @@ def compare_shortlists(
     *,
     seed: int = 13,
     encoder: str | None = None,
+    windows: int | None = Shortlist.windows,
     encode: Encode | None = None,
 ) -> ShortlistReport:
     """What is remembered comes from 200 documents drawn with `seed`; everything is measured on the rest.
 
-    `encoder` takes the place of each retriever's own, `encode` that of any encoder.
+    `encoder` takes the place of each retriever's own, `encode` that of any encoder; `windows` are those of Shortlist.
     """
     if len(dataset) < 2:
         raise SetScoreError(f"{dataset.name} has {len(dataset)} documents; at least 2 are needed.")
@@ -64,7 +65,7 @@ def compare_shortlists(
     for name, (base, learns) in RETRIEVED.items():
         begun = time.perf_counter()
         for k in ks:
-            shortlist = Shortlist(k=k, retriever=base, encoder=encoder)
+            shortlist = Shortlist(k=k, retriever=base, encoder=encoder, windows=windows)
             used = shortlist.encoder_name
             if used not in known:
                 known[used] = Remembering(encode or load_encoder(used))
