@@ -3,6 +3,10 @@
     python benchmarks/baseline_results.py --data-dir DATA --save scores > docs/baseline-results.md
 
 Scores are saved as they are made, training included: a run that was stopped goes on, and a second one only measures.
+So the slow part may be done elsewhere, one process for each dataset, and the page be made from the folder:
+
+    python benchmarks/baseline_results.py --data-dir DATA --save scores --sets aapd --score-only setfit --device cuda
+
 Needs the extras shortlist and baselines. --limit 60 --steps 2 is a quick look; --without setfit leaves a method out.
 """
 
@@ -15,9 +19,10 @@ from pathlib import Path
 
 from setscore import SetScoreClassifier
 from setscore.experiments import PAPER_SETS, Summary, prepare
-from setscore.experiments.baselines import measure_baseline
+from setscore.experiments.baselines import Measured, measure_baseline
 from setscore.experiments.ensembles import measure_ensembles
 from setscore.experiments.report import score_parts
+from setscore.experiments.slices import Experiment
 from setscore.experiments.training import training_documents
 
 SEEDS = (13, 17, 23)
@@ -37,15 +42,22 @@ their ensemble learn nothing but calibration and weights from those 200. The off
 
 def main() -> None:
     arguments = parsed()
+    names = arguments.sets.split(",")
+    if arguments.score_only:
+        for name in names:
+            experiment = prepare(name, "development", SEEDS, data_dir=arguments.data_dir, limit=arguments.limit)
+            for method in arguments.score_only:
+                baseline(method, experiment, arguments)
+        return
     found = {}
-    for name in arguments.sets.split(","):
+    for name in names:
         found[name] = measured(name, arguments)
         say(f"{name}: done")
     given = [f"--{key} {getattr(arguments, key)}" for key in ("limit", "steps", "length") if getattr(arguments, key)]
     print(HEAD.format(arguments=" ".join(["--data-dir DATA --save scores", *given])))
     print(table(found, lambda one: cell(one["summary"])))
-    print("\n## Documents a second\n\nScoring alone, in one process, on the machine that made this page.\n")
-    print(table(found, lambda one: "" if one["speed"] is None else f"{one['speed']:.1f}"))
+    print("\n## Documents a second\n\nScoring alone, in one process, after training, and where it was scored.\n")
+    print(table(found, lambda one: speed(one["speed"])))
     print("\n## Ensembles\n\nWeights by cross-validated likelihood on the validation documents of each seed.\n")
     for name, rows in found.items():
         for row, one in rows.items():
@@ -64,17 +76,10 @@ def measured(name: str, arguments: argparse.Namespace) -> dict[str, dict]:
     members = {"embedded": scored}
     rows: dict[str, dict] = {}
     for method in [method for method in METHODS if method not in arguments.without]:
-        training = training_documents(
-            method, experiment, "either", data_dir=arguments.data_dir, limit=arguments.train_limit
-        )
-        options = {"steps": arguments.steps, "length": arguments.length} if method == "setfit" else {}
-        made = measure_baseline(
-            method, experiment, SEEDS, options=options, training=training, save=arguments.save, watch=tell
-        )
-        say(f"{name}: {method} done")
+        made = baseline(method, experiment, arguments)
         members[method] = made.scored
-        rows[method] = {"speed": made.documents_per_second, "remarks": made.remarks}
-    rows = {"embedded": {"speed": speed, "remarks": ()}} | rows
+        rows[method] = {"speed": (made.documents_per_second, made.device), "remarks": made.remarks}
+    rows = {"embedded": {"speed": (speed, "cpu"), "remarks": ()}} | rows
     together = by_name(measure_ensembles(members, SEEDS, "auto"))
     free = by_name(measure_ensembles({key: members[key] for key in ("embedded", "cosine")}, SEEDS, "auto"))
     for method in rows:
@@ -84,6 +89,25 @@ def measured(name: str, arguments: argparse.Namespace) -> dict[str, dict]:
         weights = [f"seed {seed} {row.choice}" for seed, row in summary.rows.items()]
         rows[title] = {"summary": summary, "weights": weights, "speed": None, "remarks": ()}
     return rows
+
+
+def baseline(method: str, experiment: Experiment, arguments: argparse.Namespace) -> Measured:
+    """One method on one dataset, trained where it learns; from the folder where it was scored before."""
+    training = training_documents(
+        method, experiment, "either", data_dir=arguments.data_dir, limit=arguments.train_limit
+    )
+    options = {"device": arguments.device}
+    options |= {"steps": arguments.steps, "length": arguments.length} if method == "setfit" else {}
+    made = measure_baseline(
+        method, experiment, SEEDS, (), options=options, training=training, save=arguments.save, watch=tell
+    )
+    say(f"{experiment.name}: {method} done")
+    return made
+
+
+def speed(measured: tuple[float | None, str | None] | None) -> str:
+    """ "12.3, cpu"."""
+    return "" if measured is None or measured[0] is None else f"{measured[0]:.1f}, {measured[1]}"
 
 
 def embedded(experiment, save: Path):
@@ -135,6 +159,8 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--save", type=Path, required=True, help="a folder for scores and trainings")
     parser.add_argument("--sets", default=",".join(PAPER_SETS), help="datasets, separated by commas")
     parser.add_argument("--without", nargs="*", default=(), choices=METHODS[1:], help="methods to leave out")
+    parser.add_argument("--score-only", nargs="+", choices=METHODS, help="save scores of these methods, make no page")
+    parser.add_argument("--device", default="auto", help="auto (a GPU if there is one), cpu, cuda or cuda:1")
     parser.add_argument("--limit", type=int, help="documents of each set, for a quick look")
     parser.add_argument("--steps", type=int, default=100, help="of SetFit's contrastive training, 16 pairs each")
     parser.add_argument("--length", type=int, default=128, help="tokens that SetFit reads of a document in training")

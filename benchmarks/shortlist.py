@@ -1,76 +1,133 @@
 """What a shortlist costs for one document with a hundred thousand labels, step by step, on two cores.
 
-    python benchmarks/shortlist.py [--labels 100000] [--words 120] [--rounds 20]
+    python benchmarks/shortlist.py [--labels 100000] [--words 128 400] [--documents 50]
 
-Labels are made up: four words each, and random unit vectors in the place of their encoded texts, which the search does
-not notice. The encoder is the real one; bf16 is beside fp32 with the cosine between the two. Needs the extra shortlist.
+Labels and documents are made up of words of the tokenizer's vocabulary; labels get random unit vectors in the place of
+their encoded texts, which the search does not notice. Encoders and indices are the real ones. Beside them what one
+would write without SetScore: sentence-transformers on the document's first 256 tokens and faiss over the labels.
+Milliseconds are medians over documents, each alone: by the clock, and of processor time over all threads, which other
+work on the machine does not stretch as much. Needs the extra shortlist; takes two minutes.
 """
 
 import argparse
+import os
 import time
+from collections.abc import Callable, Sequence
 
 import numpy as np
-import torch
 
-from setscore.shortlist import load_sentence_transformer, unit
-from setscore.shortlist.fusion import best, fuse
-from setscore.shortlist.index import VectorIndex
-from setscore.shortlist.lexical import LexicalIndex
-from setscore.shortlist.windows import split_words
-
-K, DEPTH = 32, 256
 THREADS = 2
+os.environ.setdefault("OMP_NUM_THREADS", str(THREADS))
+
+import faiss  # noqa: E402 - the number of threads is read when libraries load
+import torch  # noqa: E402
+
+from setscore.backbones.embedding import sentence_encoder  # noqa: E402
+from setscore.backbones.mini import default_folder, load_files  # noqa: E402
+from setscore.shortlist import EMBEDDED, ENCODER, Encode, Shortlist, load_encoder, unit  # noqa: E402
+from setscore.shortlist.fusion import best, fuse  # noqa: E402
+from setscore.shortlist.index import VectorIndex  # noqa: E402
+from setscore.shortlist.lexical import LexicalIndex  # noqa: E402
+from setscore.shortlist.shortlist import LEXICAL_WEIGHT  # noqa: E402
+from setscore.shortlist.windows import split_words  # noqa: E402
+
+K, DEPTH, WIDTH = 32, 256, 384
+STEPS = ("encode", "dense", "lexical", "fuse", "all")
+Times = dict[str, tuple[float, float]]  # milliseconds by the clock, and of processor time
 
 
 def main() -> None:
+    arguments = parsed()
+    torch.set_num_threads(THREADS)
+    faiss.omp_set_num_threads(THREADS)
+    random, words = np.random.default_rng(0), vocabulary()
+    labels = [" ".join(row) for row in words[random.integers(len(words), size=(arguments.labels, 4))]]
+    vectors = unit(random.normal(size=(arguments.labels, WIDTH)))
+    index, lexical = VectorIndex.of(vectors), LexicalIndex.of(labels)
+    plain = faiss.IndexFlatIP(WIDTH)
+    plain.add(vectors)
+    encoders = {EMBEDDED: sentence_encoder(threads=THREADS), ENCODER: load_encoder(ENCODER, device="cpu")}
+    print(f"{arguments.labels} labels, k={K}, {THREADS} threads, medians over {arguments.documents} documents.")
+    print("Milliseconds a document: by the clock / of processor time.\n")
+    print("| words | method | " + " | ".join(STEPS) + " | clock, plain = 1 |\n|---:|---|" + "---:|" * (len(STEPS) + 1))
+    for size in arguments.words:
+        made = words[random.integers(len(words), size=(arguments.documents, size))]
+        documents = [" ".join(row) for row in made]
+        found = {"sentence-transformers and faiss": plainly(documents, encoders[ENCODER], plain)}
+        for name, encode in encoders.items():
+            found[f"fused, {name}"] = fused(documents, encode, index, lexical)
+        base = found["sentence-transformers and faiss"]["all"][0]
+        for name, times in found.items():
+            cells = [f"{times[step][0]:.1f} / {times[step][1]:.1f}" if step in times else "" for step in STEPS]
+            print(f"| {size} | {name} | " + " | ".join(cells) + f" | {times['all'][0] / base:.2f} |", flush=True)
+
+
+def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--labels", type=int, default=100_000)
-    parser.add_argument("--words", type=int, default=120, help="of the document; a window has 128")
-    parser.add_argument("--rounds", type=int, default=20)
-    arguments = parser.parse_args()
-    torch.set_num_threads(THREADS)
-    random = np.random.default_rng(0)
-    words = [f"word{number}" for number in range(20_000)]
-    labels = [" ".join(random.choice(words, size=4)) for _ in range(arguments.labels)]
-    document = " ".join(random.choice(words, size=arguments.words))
-    passages = split_words(document, most=16)
-    index = VectorIndex.of(unit(random.normal(size=(arguments.labels, 384))))
-    lexical = LexicalIndex.of(labels)
-    plain, half = load_sentence_transformer(), load_sentence_transformer().to(torch.bfloat16)
-    vectors, halves = (unit(model.encode(passages, show_progress_bar=False)) for model in (plain, half))
-
-    def retrieve() -> np.ndarray:
-        cosines, places = index.nearest(vectors, DEPTH)
-        dense, found = np.full(arguments.labels, -np.inf), lexical.scores(document)
-        np.maximum.at(dense, places.ravel(), cosines.ravel().astype(np.float64))
-        return best(fuse([dense, np.where(found > 0, found, -np.inf)], [1.0, 0.25], DEPTH), K, dense)
-
-    spent = {
-        "encoding, fp32": timed(lambda: plain.encode(passages, show_progress_bar=False), arguments.rounds),
-        "encoding, bf16": timed(lambda: half.encode(passages, show_progress_bar=False), arguments.rounds),
-        "nearest labels (faiss, exact)": timed(lambda: index.nearest(vectors, DEPTH), arguments.rounds),
-        "BM25": timed(lambda: lexical.scores(document), arguments.rounds),
-        "all retrieval, fused": timed(retrieve, arguments.rounds),
-    }
-    spent["a document, fp32"] = spent["encoding, fp32"] + spent["all retrieval, fused"]
-    spent["a document, bf16"] = spent["encoding, bf16"] + spent["all retrieval, fused"]
-    size = f"{arguments.words} words in {len(passages)} windows"
-    print(f"{arguments.labels} labels, a document of {size}, {THREADS} threads")
-    print("\n| step | ms, median | share of a document in fp32 |\n|---|---:|---:|")
-    for name, milliseconds in spent.items():
-        print(f"| {name} | {milliseconds:.1f} | {milliseconds / spent['a document, fp32']:.2f} |")
-    print(f"\ncosine between fp32 and bf16 vectors: {float((vectors * halves).sum(axis=1).mean()):.5f}")
+    parser.add_argument("--words", type=int, nargs="+", default=[128, 400], help="of a document; a window has 128")
+    parser.add_argument("--documents", type=int, default=50)
+    return parser.parse_args()
 
 
-def timed(do, rounds: int) -> float:
-    """Median milliseconds."""
-    do()
-    found = []
-    for _ in range(rounds):
-        begun = time.perf_counter()
-        do()
-        found.append(time.perf_counter() - begun)
-    return 1000 * float(np.median(found))
+def vocabulary() -> np.ndarray:
+    """Whole English words of the packaged tokenizer."""
+    tokenizer = load_files(default_folder(), THREADS)[1]
+    spelt = (tokenizer.token(number) for number in range(tokenizer.size))
+    return np.array([word for word in spelt if word and word.isascii() and word.isalpha() and len(word) > 2])
+
+
+def plainly(documents: Sequence[str], encode: Encode, searcher) -> Times:
+    def one(clock: "Clock", document: str) -> None:
+        vectors = clock.timed("encode", lambda: unit(encode([document])))
+        clock.timed("dense", lambda: searcher.search(vectors, K))
+
+    return measured(documents, one)
+
+
+def fused(documents: Sequence[str], encode: Encode, index: VectorIndex, lexical: LexicalIndex) -> Times:
+    """The steps of `Shortlist(32).select` for a document alone."""
+    windows = Shortlist(K).windows
+
+    def one(clock: "Clock", document: str) -> None:
+        vectors = clock.timed("encode", lambda: unit(encode(split_words(document, most=windows))))
+        cosines, places = clock.timed("dense", lambda: index.nearest(vectors, DEPTH))
+        shared = clock.timed("lexical", lambda: lexical.scores(document))
+
+        def rank() -> np.ndarray:
+            dense = np.full(len(index.vectors), -np.inf)
+            np.maximum.at(dense, places.ravel(), cosines.ravel().astype(np.float64))
+            words = np.where(shared > 0, shared, -np.inf)
+            return best(fuse([dense, words], [1.0, LEXICAL_WEIGHT], DEPTH), K, dense)
+
+        clock.timed("fuse", rank)
+
+    return measured(documents, one)
+
+
+class Clock:
+    """Milliseconds of named steps."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, tuple[float, float]] = {}
+
+    def timed(self, step: str, do: Callable):
+        begun, used = time.perf_counter(), time.process_time()
+        result = do()
+        self.spent[step] = (1000 * (time.perf_counter() - begun), 1000 * (time.process_time() - used))
+        return result
+
+
+def measured(documents: Sequence[str], one: Callable[[Clock, str], None]) -> Times:
+    """Medians over documents; the first two only warm up."""
+    rows: list[dict[str, tuple[float, float]]] = []
+    for document in [*documents[:2], *documents]:
+        clock = Clock()
+        one(clock, document)
+        whole = tuple(sum(part) for part in zip(*clock.spent.values(), strict=True))
+        rows.append(clock.spent | {"all": whole})
+    steps = rows[0]
+    return {step: tuple(np.median([row[step] for row in rows[2:]], axis=0)) for step in steps}
 
 
 if __name__ == "__main__":

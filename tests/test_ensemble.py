@@ -127,7 +127,7 @@ def words(texts):
 
 @pytest.fixture
 def encoder(monkeypatch):
-    monkeypatch.setattr("setscore.ensemble.load_encoder", lambda purpose: words)
+    monkeypatch.setattr("setscore.ensemble.load_encoder", lambda name, purpose: words)
 
 
 TEXTS = ["Oil, oil.", "A match of oil.", "A song.", "Nothing."]
@@ -151,6 +151,18 @@ def test_a_fitted_blend_is_saved(encoder, tmp_path):
     loaded = SetScoreClassifier.load(tmp_path / "model.json")
     assert blend_of(loaded.blend) == model.blend_
     np.testing.assert_array_equal(loaded.predict_proba(TEXTS), model.predict_proba(TEXTS))
+
+
+def test_own_cosine_needs_no_extra_and_is_the_embedded_models(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
+    load_encoder.cache_clear()
+    labels, texts = ["oil", "music"], ["Crude oil fell by two dollars.", "The band plays its new song."]
+    model = SetScoreClassifier(labels, blend="own-cosine", backbone=FakeBackbone()).fit(texts, [["oil"], ["music"]])
+    assert model.blend_.names == ("model", "own-cosine")
+    found = cosines(texts, model.labels_, load_encoder("setscore-mini"))
+    assert found.argmax(axis=1).tolist() == [0, 1]
+    with pytest.raises(SetScoreError, match="a blend mixes 'model' with one of cosine, own-cosine; got model, nli"):
+        blend_of(Ensemble(("model", "nli"), (0.5, 0.5), UNIT * 2))
 
 
 def test_an_unknown_blend_and_a_missing_extra_are_named(monkeypatch):

@@ -48,7 +48,7 @@ class SetScoreClassifier(TextClassifier):
     attention       "auto" (native to the backbone), "shared" (document read once) or "exact" (once per label)
     long_documents  "truncate" (read the beginning), "chunk" (overlapping windows), "auto" (as suits the backbone)
     shortlist       32, "cosine:32": only the labels nearest to a document; "parents": children of likely parents
-    blend           "cosine" averages the model's log-odds with a sentence encoder's cosine; `fit` weighs the two
+    blend           "cosine" or "own-cosine" averages log-odds with all-MiniLM's or setscore-mini's; `fit` weighs both
     pool, overlap   how windows become one score ("max", "mean", "logmeanexp"), and the tokens they share
     calibration     what `fit` fits: "auto", a name of `setscore.calibration.CALIBRATIONS`, or an object from there
     threshold       the probability from which a label is predicted before `fit` has chosen one

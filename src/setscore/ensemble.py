@@ -18,13 +18,14 @@ from scipy.special import logit
 from setscore.errors import SetScoreError, unknown_name
 from setscore.logistic import fit_logistic
 from setscore.records import BoolArray, Document, FloatArray, LabelSet, Scores
-from setscore.shortlist import Encode, load_encoder, unit
+from setscore.shortlist import EMBEDDED, ENCODER, Encode, load_encoder, unit
 
 STEPS = 4  # the grid's quarters
 FOLDS, SEED = 5, 13
 RATE_NOT_ASKED = 1e-3  # the probability of a label that was not asked, where likelihoods are compared
 LEAST_SLOPE = 1e-3  # a member that points the wrong way on the slice is muted, never turned round
-BLENDS = ("cosine",)
+# What the classifier mixes its model with: a cosine, of which encoder. The second needs no extra.
+BLENDS = {"cosine": ENCODER, "own-cosine": EMBEDDED}
 # Before `fit`: slope and bias that put all-MiniLM-L6-v2's cosine roughly on the scale of log-odds; set by hand.
 COSINE_SCALE = (12.0, -4.5)
 
@@ -137,35 +138,39 @@ def check_same(members: Mapping[str, FloatArray], gold: BoolArray | None = None)
 
 
 def blend_of(source: Any) -> Ensemble | None:
-    """The classifier's option `blend`: None, "cosine", or an ensemble of "model" and "cosine"."""
+    """The classifier's option `blend`: None, a name of BLENDS, or an ensemble of "model" and one of those."""
     if source is None:
         return None
     if isinstance(source, str):
         if source not in BLENDS:
             raise SetScoreError(unknown_name("blend", source, BLENDS))
         return Ensemble(("model", source), (0.5, 0.5), ((1.0, 0.0), COSINE_SCALE))
-    return Ensemble.of(source)
+    made = Ensemble.of(source)
+    if sorted(made.names) not in [sorted(("model", name)) for name in BLENDS]:
+        raise SetScoreError(f"a blend mixes 'model' with one of {', '.join(BLENDS)}; got {', '.join(made.names)}.")
+    return made
 
 
 def blended(
     source: Any, scores: Scores, documents: Sequence[Document], labels: LabelSet, gold: BoolArray | None = None
 ) -> tuple[Scores, Ensemble | None]:
-    """A model's scores mixed with the cosine of a sentence encoder; with `gold`, the weights fitted first.
+    """A model's scores mixed with the cosine of a sentence encoder (see BLENDS); with `gold`, the weights fitted first.
 
     `source` is the classifier's option `blend`. A label that was not asked stays so.
     """
     blend = blend_of(source)
     if blend is None:
         return scores, None
-    members = {"model": scores.log_odds, "cosine": cosines([document.text for document in documents], labels)}
+    name = next(name for name in blend.names if name in BLENDS)
+    encode = load_encoder(BLENDS[name], purpose=f"blend={name!r}")
+    members = {"model": scores.log_odds, name: cosines([document.text for document in documents], labels, encode)}
     chosen = blend if gold is None else fit(members, gold)
     log_odds = np.where(scores.scored, chosen.mix(members), -np.inf)
     return replace(scores, log_odds=log_odds), chosen
 
 
-def cosines(texts: Sequence[str], labels: LabelSet, encode: Encode | None = None) -> FloatArray:
+def cosines(texts: Sequence[str], labels: LabelSet, encode: Encode) -> FloatArray:
     """The cosine between document and label text [n_documents, n_labels]; an encoder reads the first 256 tokens."""
-    encode = encode or load_encoder(purpose="blend='cosine'")
     return np.asarray(unit(encode(texts)).astype(np.float64) @ unit(encode(labels.texts)).astype(np.float64).T)
 
 

@@ -60,6 +60,17 @@ def test_a_label_without_documents_stays_at_the_floor_and_none_at_all_is_an_erro
         load_baseline("setfit", checkpoint=checkpoint).fit(TEXTS, np.zeros_like(GOLD), LABELS)
 
 
+def test_documents_without_a_label_show_what_a_label_in_all_others_is_not(checkpoint):
+    gold = np.array([[True, number < 4, False] for number in range(8)] + [[False] * 3] * 4)
+    model = load_baseline("setfit", checkpoint=checkpoint, per_label=4, steps=12).fit(TEXTS, gold, LABELS)
+    scores = model.score(TEXTS, LABELS).log_odds
+    assert model.usable == (0, 1)
+    assert scores[:8, 0].mean() > scores[8:, 0].mean()
+    alike = np.repeat([[True, True, False]], 4, axis=0)
+    alike[0, 1] = False  # every pair shares a label: there is nothing to hold apart
+    assert load_baseline("setfit", checkpoint=checkpoint, steps=2).fit(TEXTS[:4], alike, LABELS).usable == (1,)
+
+
 def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "setfit", None)
     with pytest.raises(MissingExtraError, match=r"SetFit needs the extra 'baselines'"):

@@ -21,6 +21,8 @@ needs_encoder = pytest.mark.skipif(not ENCODER, reason="the sentence encoder is 
         (["shortlist", "eurlex", "--k", "16,few"], "--k takes whole numbers from 1, separated by commas; got '16,few'"),
         (["shortlist", "--k", "4"], "give the name of a dataset, or --file FILE with --labels FILE"),
         (["shortlist", "all"], "one dataset at a time"),
+        (["shortlist", "eurlex", "--windows", "0"], "--windows takes a whole number from 1, or all; got '0'"),
+        (["baseline", "cosine", "goemotions", "--device", "gpu"], "unknown device 'gpu'; write auto, cpu, cuda"),
         (["classify", "a text", "--labels", "a,b", "--shortlist", "cosin:3"], "Did you mean 'cosine'?"),
         (["classify", "a text", "--labels", "a,b", "--blend", "cosin"], "Did you mean 'cosine'?"),
     ],
@@ -56,12 +58,19 @@ def test_runs_with_the_real_encoder(tmp_path):
 
 
 @needs_encoder
-def test_what_a_shortlist_leaves_out_is_counted():
+def test_what_a_shortlist_leaves_out_is_counted(tmp_path):
     code, out, err = setscore(
         "classify", "Crude oil fell.", "-l", "oil,match,song", "--shortlist", "2", "--format", "jsonl"
     )
     assert (code, err.strip()) == (0, "the shortlist left out 1 pairs of document and label; they count as negative.")
     assert out.count(":") >= 4
+    data = write_goemotions(tmp_path)
+    code, _, err = setscore(
+        "evaluate", "goemotions", "--data-dir", data, "--shortlist", "2", "--seeds", "13", "--no-yardsticks"
+    )
+    assert code == 0, err
+    assert "of the gold labels (chance" in " ".join(err.split())
+    assert "kept least of all labels: " in " ".join(err.split())
     code, _, err = setscore("classify", "Oil.", "-l", "oil,match", "--shortlist", "bm25:5", "--format", "jsonl")
     assert code == 0
     assert "above the inventory of 2 labels; all are asked" in err

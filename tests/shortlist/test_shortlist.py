@@ -78,7 +78,7 @@ def test_candidates_limit_a_shortlist(retriever):
 
 def test_the_end_of_a_long_document_is_read_by_windows_only():
     text = " ".join(["nothing to see here"] * 200) + " a recipe in a kitchen"
-    fused = Shortlist(1, "fused").select([text], LABELS, encode=encode)
+    fused = Shortlist(1, "fused", windows=None).select([text], LABELS, encode=encode)
     assert fused[0, 4]
     with pytest.warns(ShortlistWarning, match="shortlist of 7 is above the inventory of 6 labels; all are asked"):
         assert Shortlist(7).select([text], LABELS, encode=encode).all()
@@ -192,6 +192,62 @@ def test_cells_find_almost_what_an_exact_search_finds():
     assert np.mean(shares) > 0.5
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_of_rounded_vectors_finds_what_an_exact_one_finds(seed):
+    random = np.random.default_rng(seed)
+    vectors = encoder.unit(random.normal(size=(400, 32)))
+    queries = encoder.unit(vectors[:20] + 0.3 * random.normal(size=(20, 32)))
+    rounded, full = VectorIndex.of(vectors, rounded_from=1), VectorIndex.of(vectors, rounded_from=10_000)
+    assert rounded.off > 0
+    assert full.off == 0
+    for depth in (1, 16, 200, 400):
+        (cosines, labels), (right, wanted) = rounded.nearest(queries, depth), full.nearest(queries, depth)
+        np.testing.assert_array_equal(np.sort(labels, axis=1), np.sort(wanted, axis=1))
+        np.testing.assert_allclose(cosines, right, atol=1e-6)
+
+
+def test_what_rounding_cannot_tell_apart_is_searched_in_full():
+    random = np.random.default_rng(5)
+    middle = encoder.unit(random.normal(size=(1, 32)))
+    vectors = encoder.unit(middle + 1e-5 * random.normal(size=(400, 32)))  # nearer to each other than 16 bits show
+    rounded, full = VectorIndex.of(vectors, rounded_from=1), VectorIndex.of(vectors, rounded_from=10_000)
+    query = encoder.unit(random.normal(size=(1, 32)))
+    (cosines, labels), (_, wanted) = rounded.nearest(query, 8), full.nearest(query, 8)
+    np.testing.assert_allclose(cosines[0], np.sort(vectors @ query[0])[::-1][:8], atol=1e-6)
+    assert len(set(labels[0]) & set(wanted[0])) >= 6  # the rest tie within the rounding of their sums
+
+
+@pytest.mark.parametrize(("words", "most"), [(5, 3), (128, 3), (129, 3), (1000, 3), (1000, 4), (1000, 1), (1000, None)])
+def test_windows_begin_with_the_document_and_look_into_the_rest(words, most):
+    found = split_words(" ".join(f"w{number}" for number in range(words)), most=most)
+    begins = [int(window.split()[0][1:]) for window in found]
+    whole = split_words(" ".join(f"w{number}" for number in range(words)))
+    assert len(found) == min(most or len(whole), len(whole))
+    assert set(found) <= set(whole)
+    assert begins == sorted(set(begins))
+    assert begins[: (len(found) + 1) // 2] == [96 * place for place in range((len(found) + 1) // 2)]
+    if most and most > 1 and words == 1000:
+        assert begins[-1] > words // 3  # not the beginning alone
+
+
+def test_each_retriever_has_an_encoder_of_its_own(monkeypatch):
+    asked = []
+    monkeypatch.setattr("setscore.shortlist.shortlist.load_encoder", lambda name: asked.append(name) or encode)
+    for retriever, name in (("fused", None), ("cosine", None), ("cosine", "setscore-mini")):
+        Shortlist(2, retriever, name).select(TEXTS, LABELS)
+    assert asked == ["setscore-mini", "all-MiniLM-L6-v2", "setscore-mini"]
+
+
+def test_the_packaged_encoder_needs_no_other_library(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    load_encoder.cache_clear()
+    labels = LabelSet.of(["sports", "cooking", "the stock market"])
+    texts = ["The football team won the match after extra time.", "Shares fell as investors sold bonds."]
+    kept = Shortlist(1).select(texts, labels)
+    assert kept.argmax(axis=1).tolist() == [0, 2]
+    load_encoder.cache_clear()
+
+
 def test_words_without_evidence_score_nothing():
     index = LexicalIndex.of(["the of", "oil prices"])
     assert index.scores("xyzzy").tolist() == [0, 0]
@@ -221,7 +277,7 @@ def test_a_missing_encoder_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     load_encoder.cache_clear()
     with pytest.raises(MissingExtraError, match="the shortlist needs the extra 'sbert'"):
-        Shortlist(2).select(TEXTS, LABELS)
+        Shortlist(2, "cosine").select(TEXTS, LABELS)
 
 
 @pytest.mark.parametrize("installed", [True, False])

@@ -1,7 +1,8 @@
 """What every baseline shares: texts and labels in, Scores out, and checkpoints from a folder or the Hub."""
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+import importlib.util
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -57,6 +58,28 @@ def pretrained(kind: str, place: str, what: str, **options: Any) -> Any:
             " model.safetensors and the tokenizer's files on another machine, put them into a folder and give that"
             " folder as the checkpoint."
         ) from error
+
+
+def on_device(model: Any, device: str) -> Any:
+    """A model where `device` says, ready to score: "auto" is a GPU if there is one."""
+    from setscore.backbones.native.memory import device_of  # imports torch
+
+    return model.to(device_of(device)).eval()
+
+
+def device_name(device: str) -> str:
+    """What `device` comes to: cpu, or what the GPU is called."""
+    if importlib.util.find_spec("torch") is None:
+        return "cpu"
+    from setscore.backbones.native.memory import device_of
+
+    found = device_of(device)
+    return "cpu" if found.type == "cpu" else str(library("torch", "the baselines").cuda.get_device_name(found))
+
+
+def beside(model: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Tensors on the model's device."""
+    return {name: tensor.to(model.device) for name, tensor in inputs.items()}
 
 
 def finished(

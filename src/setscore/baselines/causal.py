@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from setscore.baselines.base import Progress, Untrained, batches, finished, library, pretrained
+from setscore.baselines.base import Progress, Untrained, batches, beside, finished, library, on_device, pretrained
 from setscore.errors import VerbalizerError
 from setscore.prompts import Template
 from setscore.records import BoolArray, LabelSet, Scores
@@ -33,6 +33,7 @@ class LabelGeneration(Untrained):
     checkpoint: str = QWEN
     batch_size: int = 16
     document_words: int = 400
+    device: str = "auto"
 
     def score(
         self,
@@ -48,7 +49,9 @@ class LabelGeneration(Untrained):
         for batch in batches(rows, self.batch_size):
             offered = [[labels.names[i] for i in np.flatnonzero(asked[row])] for row in batch]
             prompts = [self._prompt(texts[row], names) for row, names in zip(batch, offered, strict=True)]
-            for row, names, answer in zip(batch, offered, _generate(self.checkpoint, prompts), strict=True):
+            for row, names, answer in zip(
+                batch, offered, _generate(self.checkpoint, self.device, prompts), strict=True
+            ):
                 found, unread = parse_answer(answer, names)
                 unreadable[row] = bool(unread)
                 log_odds[row, [labels.names.index(name) for name in found]] = NAMED
@@ -69,6 +72,7 @@ class CausalYesNo(Untrained):
     template: str = "express"
     batch_size: int = 16
     length: int = 768
+    device: str = "auto"
 
     def score(
         self,
@@ -79,7 +83,7 @@ class CausalYesNo(Untrained):
         progress: Progress | None = None,
     ) -> Scores:
         torch = library("torch", "the causal baselines")
-        tokenizer, model = _loaded(self.checkpoint)
+        tokenizer, model = _loaded(self.checkpoint, self.device)
         yes, no = (_single(tokenizer, word) for word in (" yes", " no"))
         template = Template.of(self.template)
         asked = np.ones((len(texts), len(labels)), dtype=np.bool_) if candidates is None else candidates
@@ -88,7 +92,7 @@ class CausalYesNo(Untrained):
         for batch in batches(pairs, self.batch_size):
             inputs = _padded(tokenizer, [self._ids(tokenizer, template, texts[r], labels.texts[i]) for r, i in batch])
             with torch.inference_mode():
-                logits = model(**inputs).logits[:, -1].float().numpy()
+                logits = model(**beside(model, inputs)).logits[:, -1].float().cpu().numpy()
             for (row, i), found in zip(batch, logits[:, yes] - logits[:, no], strict=True):
                 log_odds[row, i] = found
         if progress:
@@ -128,10 +132,11 @@ def _plain(text: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _loaded(place: str) -> tuple[Any, Any]:
+def _loaded(place: str, device: str) -> tuple[Any, Any]:
     tokenizer = pretrained("AutoTokenizer", place, "the causal baselines", padding_side="left")
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-    return tokenizer, pretrained("AutoModelForCausalLM", place, "the causal baselines", dtype="auto").eval()
+    model = pretrained("AutoModelForCausalLM", place, "the causal baselines", dtype="auto")
+    return tokenizer, on_device(model, device)
 
 
 def _padded(tokenizer: Any, rows: Sequence[list[int]]) -> dict[str, Any]:
@@ -140,9 +145,9 @@ def _padded(tokenizer: Any, rows: Sequence[list[int]]) -> dict[str, Any]:
     return {"input_ids": made["input_ids"], "attention_mask": made["attention_mask"]}
 
 
-def _generate(place: str, prompts: Sequence[str]) -> list[str]:
+def _generate(place: str, device: str, prompts: Sequence[str]) -> list[str]:
     torch = library("torch", "the causal baselines")
-    tokenizer, model = _loaded(place)
+    tokenizer, model = _loaded(place, device)
     if tokenizer.chat_template:
         prompts = [
             tokenizer.apply_chat_template(
@@ -150,7 +155,7 @@ def _generate(place: str, prompts: Sequence[str]) -> list[str]:
             )
             for prompt in prompts
         ]
-    inputs = _padded(tokenizer, [tokenizer.encode(prompt) for prompt in prompts])
+    inputs = beside(model, _padded(tokenizer, [tokenizer.encode(prompt) for prompt in prompts]))
     with torch.inference_mode():
         made = model.generate(**inputs, max_new_tokens=NEW_TOKENS, do_sample=False, pad_token_id=tokenizer.pad_token_id)
     width = inputs["input_ids"].shape[1]

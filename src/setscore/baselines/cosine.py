@@ -14,6 +14,7 @@ class Cosine(Untrained):
     """Slope times cosine plus bias, in the place of log-odds; the order of labels is that of the cosines."""
 
     checkpoint: str = ENCODER
+    device: str = "auto"
     encode: Encode | None = None
 
     def score(
@@ -24,7 +25,7 @@ class Cosine(Untrained):
         candidates: BoolArray | None = None,
         progress: Progress | None = None,
     ) -> Scores:
-        encode = self.encode or load_encoder(self.checkpoint, purpose="the baseline cosine")
+        encode = self.encode or load_encoder(self.checkpoint, "the baseline cosine", self.device)
         slope, bias = COSINE_SCALE
         found = slope * cosines(texts, labels, encode) + bias
         if progress:

@@ -20,6 +20,7 @@ class LinearHead:
 
     checkpoint: str = ENCODER
     regularisation: float = 10.0  # scikit-learn's C
+    device: str = "auto"
     encode: Encode | None = None
     labels: tuple[str, ...] = ()
     weights: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
@@ -50,7 +51,7 @@ class LinearHead:
         return finished(found, candidates, len(texts))
 
     def _vectors(self, texts: Sequence[str]) -> FloatArray:
-        encode = self.encode or load_encoder(self.checkpoint, purpose="the baseline linear")
+        encode = self.encode or load_encoder(self.checkpoint, "the baseline linear", self.device)
         return unit(encode(texts)).astype(np.float64)
 
 

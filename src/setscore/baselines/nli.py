@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from setscore.baselines.base import Progress, batches, finished, library, pretrained
+from setscore.baselines.base import Progress, batches, beside, finished, library, on_device, pretrained
 from setscore.calibration.objectives import best_cut
 from setscore.errors import BackboneError, TemplateError
 from setscore.records import BoolArray, LabelSet, Scores
@@ -26,12 +26,14 @@ class Entailment:
     """checkpoint   a folder or repository of a sequence classifier trained on NLI
     hypotheses   with {} for the label; `fit` keeps the one with the highest micro-F1, the first being the default
     length       tokens of document and hypothesis; the document is cut, never the hypothesis
+    device       "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:1"
     """
 
     checkpoint: str = BART
     hypotheses: tuple[str, ...] = HYPOTHESES[:1]
     batch_size: int = 16
     length: int = 512
+    device: str = "auto"
 
     def __post_init__(self) -> None:
         for hypothesis in self.hypotheses:
@@ -57,7 +59,7 @@ class Entailment:
         progress: Progress | None = None,
     ) -> Scores:
         torch = library("torch", "the NLI baselines")
-        tokenizer, model, (yes, no) = _loaded(self.checkpoint)
+        tokenizer, model, (yes, no) = _loaded(self.checkpoint, self.device)
         asked = np.ones((len(texts), len(labels)), dtype=np.bool_) if candidates is None else candidates
         hypotheses = [self.hypotheses[0].replace("{}", text) for text in labels.texts]
         pairs = sorted(np.argwhere(asked).tolist(), key=lambda pair: -len(texts[pair[0]]) - len(hypotheses[pair[1]]))
@@ -68,7 +70,7 @@ class Entailment:
                 premises, claims, truncation="only_first", max_length=self.length, padding=True, return_tensors="pt"
             )
             with torch.inference_mode():
-                logits = model(**inputs).logits.float().numpy()
+                logits = model(**beside(model, inputs)).logits.float().cpu().numpy()
             for (row, i), found in zip(batch, logits[:, yes] - logits[:, no], strict=True):
                 log_odds[row, i] = found
         if progress:
@@ -77,12 +79,13 @@ class Entailment:
 
 
 @lru_cache(maxsize=2)
-def _loaded(place: str) -> tuple[Any, Any, tuple[int, int]]:
+def _loaded(place: str, device: str) -> tuple[Any, Any, tuple[int, int]]:
     """Tokenizer, model, and which outputs mean entailment and contradiction: by name, never by place."""
-    model = pretrained("AutoModelForSequenceClassification", place, "the NLI baselines").eval()
+    model = pretrained("AutoModelForSequenceClassification", place, "the NLI baselines")
     names = {str(name).lower(): int(number) for name, number in model.config.label2id.items()}
     found = [next((n for name, n in names.items() if name.startswith(part)), None) for part in ("entail", "contradict")]
     if found[0] is None or found[1] is None:
         outputs = ", ".join(sorted(names, key=names.__getitem__))
         raise BackboneError(f"{place} is no NLI model: its outputs are {outputs}, not entailment and contradiction.")
-    return pretrained("AutoTokenizer", place, "the NLI baselines"), model, (found[0], found[1])
+    tokenizer = pretrained("AutoTokenizer", place, "the NLI baselines")
+    return tokenizer, on_device(model, device), (found[0], found[1])

@@ -33,6 +33,7 @@ class FewShot:
 
     steps   of contrastive training, 16 pairs each; pairs are drawn, so this bounds the time
     length  tokens that are read of a document in training; None reads what the encoder reads
+    device  "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:1"
     folder  keeps the training's state, so that it goes on after a kill; `tell` hears of every step
     """
 
@@ -42,6 +43,7 @@ class FewShot:
     length: int | None = None
     seed: int = 13
     save_every: int = 50
+    device: str = "auto"
     folder: Path | None = None
     tell: Tell | None = None
     labels: tuple[str, ...] = ()
@@ -55,8 +57,11 @@ class FewShot:
         usable = np.flatnonzero(gold[rows].any(axis=0) & ~gold[rows].all(axis=0))
         if not len(usable):
             raise SetScoreError(f"none of {len(labels)} labels has documents with it and without it to learn from.")
-        body = load_sentence_transformer(self.checkpoint, "SetFit")
-        chosen, targets = [texts[row] for row in rows], gold[rows][:, usable].astype(int).tolist()
+        body = load_sentence_transformer(self.checkpoint, "SetFit", self.device)
+        known = gold[rows][:, usable]
+        if len(usable) == 1:  # a head for several labels takes no single one: its opposite goes along
+            known = np.column_stack([known, ~known])
+        chosen, targets = [texts[row] for row in rows], known.astype(int).tolist()
         self._train(body, chosen, targets)
         head = OneVsRestClassifier(LogisticRegression(max_iter=1000))
         model = setfit.SetFitModel(model_body=body, model_head=head, multi_target_strategy=STRATEGY)
@@ -74,7 +79,7 @@ class FewShot:
         check_fitted(self.labels, labels)
         found = np.asarray(self.model.predict_proba(list(texts), as_numpy=True, show_progress_bar=False))
         log_odds = np.full((len(texts), len(labels)), float(logit(FLOOR)))
-        log_odds[:, self.usable] = logit(np.clip(found, FLOOR, 1 - FLOOR))
+        log_odds[:, self.usable] = logit(np.clip(found[:, : len(self.usable)], FLOOR, 1 - FLOOR))
         if progress:
             progress(len(texts))
         return finished(log_odds, candidates, len(texts))
@@ -83,26 +88,35 @@ class FewShot:
         """Documents that share a label are drawn together, others apart: mean squared error of the pairs' cosine."""
         torch, sampler = library("torch", "SetFit"), library("setfit.sampler", "SetFit")
         losses = library("sentence_transformers.losses", "SetFit")
+        moved = library("sentence_transformers.util", "SetFit").batch_to_device
         settings = Settings(weight_decay=0.01, epochs=1, warmup=0.1, seed=self.seed, save_every=self.save_every)
         drawn = sampler.ContrastiveDataset(texts, targets, STRATEGY, max_pairs=self.steps * settings.batch_size)
-        pairs: list[Mapping[str, Any]] = list(drawn)[: self.steps * settings.batch_size]
+        one_kind = not (drawn.pos_pairs and drawn.neg_pairs)  # of which the library cannot draw equally often
+        pairs: list[Mapping[str, Any]] = [*drawn.pos_pairs, *drawn.neg_pairs] if one_kind else list(drawn)
+        pairs = pairs[: self.steps * settings.batch_size]
         criterion, whole = losses.CosineSimilarityLoss(body), body.max_seq_length
         body.max_seq_length = min(whole, self.length or whole)
 
         def loss(numbers: Sequence[int]) -> Any:
             sides = [body.preprocess([pairs[n][side] for n in numbers]) for side in ("sentence_1", "sentence_2")]
-            return criterion(sides, torch.tensor([float(pairs[n]["label"]) for n in numbers]))
+            wanted = torch.tensor([float(pairs[n]["label"]) for n in numbers], device=body.device)
+            return criterion([moved(side, body.device) for side in sides], wanted)
 
         train(body, loss, len(pairs), settings, folder=self.folder, tell=self.tell)
         body.max_seq_length = whole
 
 
 def draw_few(gold: BoolArray, few: int, seed: int) -> IntArray:
-    """Rows with up to `few` documents of every label, rare labels first; one document may stand for several."""
+    """Rows with up to `few` documents of every label, rare labels first; one document may stand for several.
+
+    Documents without any label are drawn as those of a label are: where one label is in all the others, as "toxic" is
+    among insults and threats, nothing else shows what it is not.
+    """
     rng = np.random.default_rng(seed)
     chosen: set[int] = set()
-    for i in np.argsort(gold.sum(axis=0), kind="stable"):
-        rows = np.flatnonzero(gold[:, i])
+    kinds = np.column_stack([gold, ~gold.any(axis=1)])
+    for i in np.argsort(kinds.sum(axis=0), kind="stable"):
+        rows = np.flatnonzero(kinds[:, i])
         have = sum(int(row) in chosen for row in rows)
         fresh = [int(row) for row in rng.permutation(rows) if int(row) not in chosen]
         chosen.update(fresh[: max(0, few - have)])

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from setscore.baselines.base import Progress, batches, finished, library, pretrained
+from setscore.baselines.base import Progress, batches, beside, finished, library, on_device, pretrained
 from setscore.baselines.linear import check_fitted
 from setscore.baselines.training import Settings, Tell, train
 from setscore.records import BoolArray, LabelSet, Scores
@@ -24,6 +24,7 @@ class SigmoidHead:
     settings: Settings = BERT_SETTINGS
     length: int = 512
     batch_size: int = 32
+    device: str = "auto"
     folder: Path | None = None
     tell: Tell | None = None
     labels: tuple[str, ...] = ()
@@ -41,10 +42,12 @@ class SigmoidHead:
             problem_type="multi_label_classification",
             ignore_mismatched_sizes=True,
         )
+        model = on_device(model, self.device)
         target = torch.from_numpy(gold.astype(np.float32))
 
         def loss(rows: Sequence[int]) -> Any:
-            return model(**self._inputs(tokenizer, [texts[row] for row in rows]), labels=target[list(rows)]).loss
+            inputs = self._inputs(tokenizer, [texts[row] for row in rows]) | {"labels": target[list(rows)]}
+            return model(**beside(model, inputs)).loss
 
         train(model, loss, len(texts), self.settings, folder=self.folder, tell=self.tell)
         return replace(self, labels=labels.names, parts=(tokenizer, model))
@@ -64,8 +67,8 @@ class SigmoidHead:
         log_odds = np.full((len(texts), len(labels)), -np.inf)
         for batch in batches(order, self.batch_size):
             with torch.inference_mode():
-                logits = model(**self._inputs(tokenizer, [texts[row] for row in batch])).logits
-            log_odds[list(batch)] = logits.float().numpy()
+                logits = model(**beside(model, self._inputs(tokenizer, [texts[row] for row in batch]))).logits
+            log_odds[list(batch)] = logits.float().cpu().numpy()
             if progress:
                 progress(len(batch))
         return finished(log_odds, candidates, len(texts))

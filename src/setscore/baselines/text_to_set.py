@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from setscore.baselines.base import Progress, batches, finished, library, pretrained
+from setscore.baselines.base import Progress, batches, beside, finished, library, on_device, pretrained
 from setscore.baselines.causal import NAMED, NOT_NAMED, parse_answer
 from setscore.baselines.linear import check_fitted
 from setscore.baselines.training import Settings, Tell, train
@@ -35,6 +35,7 @@ class TextToSet:
     batch_size: int = 16
     chunk: int = 64  # tokens decoded at a time
     budget: int = 512  # tokens of an answer in all
+    device: str = "auto"
     folder: Path | None = None
     tell: Tell | None = None
     labels: tuple[str, ...] = ()
@@ -44,7 +45,7 @@ class TextToSet:
         torch = library("torch", WHAT)
         torch.manual_seed(self.settings.seed)
         tokenizer = pretrained("AutoTokenizer", self.checkpoint, WHAT)
-        model = pretrained("AutoModelForSeq2SeqLM", self.checkpoint, WHAT)
+        model = on_device(pretrained("AutoModelForSeq2SeqLM", self.checkpoint, WHAT), self.device)
         answers = [as_text([labels.names[i] for i in np.flatnonzero(row)]) for row in gold]
 
         def loss(rows: Sequence[int]) -> Any:
@@ -57,7 +58,7 @@ class TextToSet:
                 return_tensors="pt",
             )
             target = wanted["input_ids"].masked_fill(wanted["attention_mask"] == 0, IGNORED)
-            return model(**inputs, labels=target).loss
+            return model(**beside(model, inputs | {"labels": target})).loss
 
         train(model, loss, len(texts), self.settings, folder=self.folder, tell=self.tell)
         return replace(self, labels=labels.names, parts=(tokenizer, model))
@@ -86,9 +87,9 @@ class TextToSet:
         """Greedy decoding, `chunk` tokens at a time, until every answer has ended or the budget is spent."""
         assert self.parts is not None
         torch, (tokenizer, model) = library("torch", WHAT), self.parts
-        inputs = self._inputs(tokenizer, texts)
-        written = torch.full((len(texts), 1), model.config.decoder_start_token_id)
-        while written.shape[1] - 1 < self.budget and not _ended(written.numpy(), model.config.eos_token_id).all():
+        inputs = beside(model, self._inputs(tokenizer, texts))
+        written = torch.full((len(texts), 1), model.config.decoder_start_token_id, device=model.device)
+        while written.shape[1] - 1 < self.budget and not _ended(written.cpu().numpy(), model.config.eos_token_id).all():
             room = min(self.chunk, self.budget + 1 - written.shape[1])
             with torch.inference_mode():
                 written = model.generate(**inputs, decoder_input_ids=written, max_new_tokens=room, do_sample=False)

@@ -94,7 +94,7 @@ def _resume(folder: Path, model: Any, optimizer: Any, steps: int) -> int:
     try:
         step = int((folder / "step").read_text(encoding="utf-8"))
         model.load_state_dict(safetensors.load_file(folder / f"weights-{step}.safetensors"))
-        optimizer.load_state_dict(torch.load(folder / f"optimizer-{step}.pt", weights_only=True))
+        optimizer.load_state_dict(torch.load(folder / f"optimizer-{step}.pt", map_location="cpu", weights_only=True))
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise DataFileError(f"the training in {folder} cannot be gone on with: {error}. Delete the folder.") from error
     if step > steps:

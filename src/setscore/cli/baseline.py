@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from setscore.baselines import BASELINES, GENERATIVE, load_baseline
+from setscore.baselines.base import device_name
 from setscore.cli import options
 from setscore.cli.console import for_each, progress, remark, results, watch_steps
 from setscore.errors import SetScoreError
@@ -29,6 +30,7 @@ def baseline(
     checkpoint: Annotated[
         str | None, typer.Option(help="A folder or repository in place of the public checkpoint.", show_default=False)
     ] = None,
+    device: Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu, cuda or cuda:1.")] = "auto",
     train: Annotated[
         str, typer.Option(help="What to learn from: split, validation, or either (validation where no split is).")
     ] = "split",
@@ -49,8 +51,10 @@ def baseline(
 
         setscore baseline bart-mnli-template reuters --checkpoint models/bart-large-mnli
     """
-    given = {} if checkpoint is None else {"checkpoint": checkpoint}
+    given = {"device": device} | ({} if checkpoint is None else {"checkpoint": checkpoint})
     load_baseline(str(method), **given)  # an unknown name is an error before anything is read
+    if device != "auto":
+        device_name(device)  # and so is a device that is not there
     drawn, kinds = documents.drawn(), options.parse_calibrations(calibration)
     if train not in TRAIN:
         raise SetScoreError(f"--train is {', '.join(TRAIN)}; got {train!r}.")

@@ -84,7 +84,11 @@ class Model:
         ),
     ] = None
     blend: Annotated[
-        str | None, typer.Option(help="cosine: averaged with a sentence encoder (extra sbert).", show_default=False)
+        str | None,
+        typer.Option(
+            help="Averaged with a cosine: cosine (all-MiniLM-L6-v2, extra sbert), own-cosine (setscore-mini).",
+            show_default=False,
+        ),
     ] = None
 
     def classifier(self) -> SetScoreClassifier:

@@ -21,6 +21,15 @@ def shortlist(
     *,
     name: Annotated[str | None, typer.Argument(help="A dataset (see `setscore datasets`).", show_default=False)] = None,
     k: Annotated[str, typer.Option("--k", help="Sizes of the shortlist, separated by commas.")] = "16,32,64",
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            help="For every retriever: setscore-mini, a name of sentence-transformers, or a folder. Without it the"
+            " cosine has all-MiniLM-L6-v2, as in the paper, and the fused retriever setscore-mini.",
+            show_default=False,
+        ),
+    ] = None,
+    windows: Annotated[str, typer.Option(help="Windows of 128 words that are read of a document, or all.")] = "3",
     documents: options.Documents,
     own: options.Own,
     json: Annotated[Path | None, typer.Option(help="A file for everything, retention per label included.")] = None,
@@ -35,13 +44,15 @@ def shortlist(
 
         setscore shortlist eurlex --data-dir DATA
 
+        setscore shortlist eurlex --data-dir DATA --encoder all-MiniLM-L6-v2
+
         setscore shortlist --file tickets.csv --labels labels.yaml --k 8,16
     """
-    sizes = _sizes(k)
+    sizes, most = _sizes(k), _windows(windows)
     if json is not None:
         options.check_folder(json)
     dataset = _dataset(name, documents, own)
-    made = compare_shortlists(dataset, sizes, seed=documents.drawn()[0])
+    made = compare_shortlists(dataset, sizes, seed=documents.drawn()[0], encoder=encoder, windows=most)
     _show(made)
     for text in dataset.notes:
         remark(text)
@@ -54,6 +65,12 @@ def _sizes(text: str) -> tuple[int, ...]:
     if not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise SetScoreError(f"--k takes whole numbers from 1, separated by commas; got {text!r}.")
     return tuple(dict.fromkeys(map(int, parts)))
+
+
+def _windows(text: str) -> int | None:
+    if text != "all" and not (text.isdecimal() and int(text) > 0):
+        raise SetScoreError(f"--windows takes a whole number from 1, or all; got {text!r}.")
+    return None if text == "all" else int(text)
 
 
 def _dataset(name: str | None, documents: options.Documents, own: options.Own) -> Dataset:

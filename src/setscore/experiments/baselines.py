@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from setscore.baselines import LOOPED, TRAINED, TUNED, Baseline, load_baseline
+from setscore.baselines.base import device_name
 from setscore.datasets import Dataset
 from setscore.errors import SetScoreError
 from setscore.experiments.evaluation import VALIDATION_SIZE, Kind, Summary, over_trials
@@ -36,13 +37,17 @@ Watch = Callable[[str, int, int], None]  # what is going on, steps done, and of 
 
 @dataclass(frozen=True)
 class Measured:
-    """`scored` are its saved parts, for ensembles; `documents_per_second` counts scoring alone, not training."""
+    """`scored` are its saved parts, for ensembles; `documents_per_second` counts scoring alone, not training.
+
+    `device` is where they were scored.
+    """
 
     name: str
     dataset: str
     summaries: list[Summary]
     scored: Mapping[str, Scored]
     documents_per_second: float | None
+    device: str | None
     remarks: tuple[str, ...]
 
 
@@ -69,7 +74,8 @@ def measure_baseline(
     else:
         parts = {part: run.scored(part, dataset, run.make) for part, dataset in experiment.parts.items()}
     remarks = [*_training_remarks(run, training), *run.unread()]
-    return Measured(name, experiment.name, over_trials(trials(parts, seeds), kinds), parts, run.rate(), tuple(remarks))
+    summaries = over_trials(trials(parts, seeds), kinds)
+    return Measured(name, experiment.name, summaries, parts, *run.rate(), tuple(remarks))
 
 
 @dataclass
@@ -89,7 +95,8 @@ class Run:
         load_baseline(self.name, **self.options)  # a mistake is an error before anything is read
         if self.name in ENCODING:
             place = {"name": self.options["checkpoint"]} if "checkpoint" in self.options else {}
-            self.options["encode"] = Remembering(load_encoder(**place, purpose=f"the baseline {self.name}"))
+            where = {"device": self.options["device"]} if "device" in self.options else {}
+            self.options["encode"] = Remembering(load_encoder(**place, **where, purpose=f"the baseline {self.name}"))
 
     def make(self, place: str = "", seed: int | None = None) -> Baseline:
         """A fresh one; for a training loop its folder, its seed, and who hears of its steps."""
@@ -127,18 +134,22 @@ class Run:
         scored = as_scored(dataset, log_odds, self._config(dataset, about))
         if self.folder is not None:
             scored.save(self.folder / part)
-            write_json(self.folder / "speed.json", SPEED, {"documents_per_second": self.rate()})
+            rate, device = self.rate()
+            write_json(self.folder / "speed.json", SPEED, {"documents_per_second": rate, "device": device})
         return scored
 
-    def rate(self) -> float | None:
-        """Documents a second; where all was saved, what was measured then. What only reads vectors costs encoding."""
+    def rate(self) -> tuple[float | None, str | None]:
+        """Documents a second and on what; where all was saved, what was measured then.
+
+        What only reads vectors costs encoding.
+        """
         encode = self.options.get("encode")
         if isinstance(encode, Remembering) and encode.texts:
-            return encode.texts / encode.seconds
+            return encode.texts / encode.seconds, device_name(self.options.get("device", "auto"))
         if self.documents:
-            return self.documents / self.seconds
+            return self.documents / self.seconds, device_name(self.options.get("device", "auto"))
         found = read_json(self.folder / "speed.json", SPEED) if self.folder is not None else {}
-        return found.get("documents_per_second")
+        return found.get("documents_per_second"), found.get("device")
 
     def unread(self) -> list[str]:
         """A sentence on the answers that held something that is no label."""
@@ -153,7 +164,8 @@ class Run:
             shutil.rmtree(self.folder / f"training-{place}", ignore_errors=True)
 
     def _config(self, dataset: Dataset, about: str) -> dict[str, Any]:
-        plain = {key: value for key, value in self.options.items() if key != "encode"}
+        # What was scored on a GPU is not scored again without one.
+        plain = {key: value for key, value in self.options.items() if key not in ("encode", "device")}
         return {"backbone": self.name, "fingerprint": dataset.fingerprint, "learned": about, **plain}
 
 

@@ -34,7 +34,7 @@ from setscore.experiments.scored import Scored, saved_scores, score_dataset
 from setscore.experiments.slices import Experiment, prepare_own, trials
 from setscore.experiments.yardsticks import cosine, every_label, label_prior, score_cosine
 from setscore.records import LabelSet
-from setscore.shortlist import Encode, retention
+from setscore.shortlist import Encode, retention, worst_labels
 
 WHOLE = 0  # stands for the seed where nothing is drawn
 Tell = Callable[[str, int, int, str], None]  # part, documents done, of how many, and what is going on
@@ -160,7 +160,9 @@ def _remarks(experiment: Experiment, scored: Mapping[str, Scored]) -> list[str]:
         if cut := int(scored[part].truncated.sum()):
             notes.append(f"{cut} of {len(dataset)} documents were truncated: only their beginning was read.")
         if not (asked := np.isfinite(scored[part].log_odds)).all():
-            notes.append(retention(scored[part].gold, asked).sentence())
+            kept = retention(scored[part].gold, asked)
+            lost = ", ".join(f"{name} ({100 * share:.0f}%)" for name, share in worst_labels(kept, scored[part].labels))
+            notes += [kept.sentence(), *([f"kept least of all labels: {lost}."] if lost else [])]
         found += [note if len(experiment.parts) == 1 else f"{part}: {note}" for note in notes]
     return found
 

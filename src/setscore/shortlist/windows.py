@@ -9,9 +9,15 @@ STEP = 96  # words from the beginning of a window to the beginning of the next
 
 
 def split_words(text: str, window: int = WINDOW, step: int = STEP, most: int | None = None) -> list[str]:
-    """Windows that together hold every word; with `most`, so many of them, spread evenly over the text."""
+    """Windows that together hold every word; with `most`, so many of them.
+
+    Half of those stand at the beginning, where texts say what they are about, the others in the middle of equal parts
+    of what follows.
+    """
     words = text.split()
     starts = list(range(0, max(1, len(words) - window + step), step))
     if most is not None and len(starts) > most:
-        starts = [starts[round(place * (len(starts) - 1) / max(1, most - 1))] for place in range(most)]
+        first = (most + 1) // 2
+        others, rest = most - first, starts[first:]
+        starts = starts[:first] + [rest[(2 * place + 1) * len(rest) // (2 * others)] for place in range(others)]
     return [" ".join(words[start : start + window]) for start in starts]
