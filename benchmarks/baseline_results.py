@@ -39,6 +39,13 @@ any text that is measured on, else from the 200 validation documents, cross-fitt
 their ensemble learn nothing but calibration and weights from those 200. The official test documents were not read.
 """
 
+SPEED = """
+## Documents a second
+
+Scoring alone, in one process, after training, and where it was scored; empty where the scores came from an earlier run
+of `setscore evaluate`, and for ensembles, which cost what their members cost.
+"""
+
 
 def main() -> None:
     arguments = parsed()
@@ -56,7 +63,7 @@ def main() -> None:
     given = [f"--{key} {getattr(arguments, key)}" for key in ("limit", "steps", "length") if getattr(arguments, key)]
     print(HEAD.format(arguments=" ".join(["--data-dir DATA --save scores", *given])))
     print(table(found, lambda one: cell(one["summary"])))
-    print("\n## Documents a second\n\nScoring alone, in one process, after training, and where it was scored.\n")
+    print(SPEED)
     print(table(found, lambda one: speed(one["speed"])))
     print("\n## Ensembles\n\nWeights by cross-validated likelihood on the validation documents of each seed.\n")
     for name, rows in found.items():

@@ -112,8 +112,8 @@ def page(datasets: dict[str, dict]) -> str:
 ECE = """
 ## Expected calibration error
 
-Over all pairs of document and label, 15 bins of equal width. Raw: the model's own probabilities, before any labelled
-document was seen. Then after each calibration.
+Over all pairs of document and label, 15 bins of equal width. Raw: the model's own probabilities, sigmoid of the
+log-odds. Then after each calibration, and as the classifier gives them before any labelled document was seen.
 """
 
 
@@ -123,8 +123,7 @@ def calibration_errors(datasets: dict[str, dict]) -> str:
     raw = [next(iter(found.values()))["ece_raw"]["mean"] for found in models.values()]
     lines.append("| raw | " + " | ".join(f"{value:.3f}" for value in raw) + " |")
     for name in next(iter(models.values())):
-        if name != UNFITTED:
-            lines.append(f"| {name} | " + " | ".join(f"{m[name]['ece']['mean']:.3f}" for m in models.values()) + " |")
+        lines.append(f"| {name} | " + " | ".join(f"{m[name]['ece']['mean']:.3f}" for m in models.values()) + " |")
     return ECE + "\n" + "\n".join(lines) + "\n"
 
 
