@@ -2,9 +2,10 @@
 
     python recipes/mini/precision.py --weights weights.safetensors --data-dir DATA --scores scores [--sets jigsaw,aapd]
 
-`--scores` is the folder of `setscore evaluate all --save scores --long-documents truncate`, made with the shipped graph.
-The fp32 model gets the very same prompts. Per set: the share of decisions at 0.5 that differ, and micro / macro F1 with one calibration (auto,
-fitted to the fp32 scores of 200 documents; means over seeds 13, 17 and 23), so that what differs is the scores alone.
+`--scores` is the folder of `setscore evaluate all --long-documents truncate --save scores`, with the shipped graph. The
+fp32 model gets the very same prompts. Per set: the share of decisions at 0.5 that differ, and micro / macro F1 with one
+calibration (auto, fitted to the fp32 scores of 200 documents; means over seeds 13, 17 and 23), so that what differs is
+the scores alone.
 A GPU takes two minutes; on a CPU leave out --exact.
 """
 

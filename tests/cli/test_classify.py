@@ -258,7 +258,7 @@ def test_models_and_version():
     code, out, _ = setscore("models")
     assert code == 0
     assert "setscore-mini" in out
-    assert "Apache-2.0" in out
+    assert "embedded, English, no download" in out
     assert setscore("--version")[:2] == (0, f"setscore {__version__}\n")
 
 
@@ -303,3 +303,10 @@ def test_a_row_without_a_number_for_an_answer_stops_no_other(monkeypatch):
     assert answers[2].error.startswith("row 3 could not be scored: setscore-mini gave NaN")
     assert answers[0].probabilities == answers[3].probabilities
     assert (tally.rows, tally.failed) == (4, 1)
+
+
+def test_a_mistake_in_the_settings_writes_nothing():
+    for option, wrong in (("--blend", "owncosine"), ("--pool", "maximum"), ("--shortlist", "0")):
+        code, out, err = classify(OIL, "-l", "oil", "--format", "csv", option, wrong)
+        assert (code, out) == (2, "")
+        assert err

@@ -31,7 +31,7 @@ def test_diagnose_says_what_was_found_prints_every_table_and_draws(folder):
     assert code == 0, err
     first, summary = out.splitlines()[:2]
     assert first == "own.jsonl, 4 documents, 3 labels, setscore-mini"
-    assert summary.startswith("setscore-mini says yes to ")
+    assert summary.startswith("With nothing calibrated, log-odds above 0, setscore-mini says yes to ")
     assert "On the same prompts setscore-mini" in summary
     titles = ("Slot bias of the all-masked prompt", "Labels, asked one by one", "Wording", "The same prompts")
     places = [out.index(title) for title in titles]

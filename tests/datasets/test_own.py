@@ -5,6 +5,7 @@ import pytest
 from setscore.datasets import load_files, read_labels
 from setscore.datasets.own import has_gold
 from setscore.errors import DataFileError, LabelError, SetScoreError
+from setscore.records import LabelSet
 
 ROWS = [
     {"id": "a", "text": "Crude prices fell, again.", "labels": ["oil", "trade"]},
@@ -177,3 +178,15 @@ def test_an_empty_separator_is_refused(put, labels):
 def test_a_file_tells_whether_it_has_gold_labels(tmp_path, name, content, expected):
     (tmp_path / name).write_text(content)
     assert has_gold(tmp_path / name) is expected
+
+
+def test_rows_that_classify_could_not_read_are_left_out_and_counted(tmp_path):
+    """A draft that was reviewed holds them: an error, no text, no labels. Any other row without a text is an error."""
+    path = tmp_path / "draft.csv"
+    path.write_text("id,text,labels,error\n1,Rain all day.,weather,\n2,,,row 2 is empty or blank\n3,Sun.,,\n")
+    dataset = load_files(path, LabelSet.of(["weather"]))
+    assert dataset.ids == ("1", "3")
+    assert dataset.notes == ("1 rows have no text but an error that `setscore classify` wrote; they were left out.",)
+    path.write_text("id,text,labels,error\n1,Rain all day.,weather,\n2,,,\n")
+    with pytest.raises(DataFileError, match="1 rows cannot be used"):
+        load_files(path, LabelSet.of(["weather"]))

@@ -23,7 +23,10 @@ from setscore.records import Document
 BLOCK_QUESTIONS = 4096  # asked at a time; answers are written and progress is shown after each block
 # Labels, probabilities, whether the text was cut, and labels that are undecided where there is abstention.
 Outcome = tuple[tuple[str, ...], dict[str, float], bool, tuple[str, ...] | None]
-SAVED = ("labels", "scorer", "template", "backbone", "attention", "verbalizer", "long_documents", "shortlist", "blend")
+SAVED = (
+    "labels", "scorer", "template", "backbone", "attention", "verbalizer",
+    "long_documents", "pool", "shortlist", "blend",
+)  # fmt: skip
 
 Labels = Annotated[
     str | None, typer.Option("--labels", "-l", help="Names separated by commas, or a .txt, .csv, .yaml or .json file.")
@@ -45,7 +48,10 @@ def classify(
     asked: options.Model,
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Probability from which a label applies.")] = 0.5,
     classifier: Annotated[
-        Path | None, typer.Option(help="A classifier saved from Python, in place of labels and settings.")
+        Path | None,
+        typer.Option(
+            help="A saved classifier (setscore calibrate --out, or save in Python), in place of labels and settings."
+        ),
     ] = None,
     input_format: Annotated[
         str | None, typer.Option(help="txt, csv or jsonl; by the file's ending without it, txt for stdin.")
@@ -75,7 +81,7 @@ def classify(
     elif labels is None:
         raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
     else:
-        model = SetScoreClassifier(parse_labels(labels), **vars(asked), threshold=threshold)
+        model = asked.classifier().set_params(labels=parse_labels(labels), threshold=threshold)
     rows, total = _rows(texts, file, input_format, Columns(text_column, id_column, candidates_column))
     tally = Tally()
     with progress() as bar:

@@ -77,6 +77,7 @@ class Model:
     attention: Attention = "auto"
     verbalizer: Verbalizer = "yes/no"
     long_documents: Annotated[str, typer.Option(help="truncate, chunk into overlapping windows, or auto.")] = "auto"
+    pool: Annotated[str, typer.Option(help="How windows become one score: logmeanexp, mean or max.")] = "logmeanexp"
     shortlist: Annotated[
         str | None,
         typer.Option(
@@ -94,7 +95,7 @@ class Model:
     def classifier(self) -> SetScoreClassifier:
         """Without labels; a mistake in the settings is an error before anything is read or fetched."""
         for name in self.scorers():
-            scorers.make(name, prompts.Template.of(self.template), scorers.Reading(self.long_documents))
+            scorers.make(name, prompts.Template.of(self.template), scorers.Reading(self.long_documents, self.pool))
         shortlist_of(self.shortlist)
         blend_of(self.blend)
         load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)

@@ -54,7 +54,8 @@ def load_files(
     a text that is the name of a label is that label. Ids come from `id_column`, without one from the column "id" where
     there is one; where an id is missing, the row's number stands in. `group_column` holds the groups to measure by. A
     column that is named must be there. CSV and JSONL may be compressed (.xz, .gz). Every row must be usable: what
-    cannot be used is named in one error.
+    cannot be used is named in one error. Only rows that `setscore classify` could not read and marked so, with an
+    "error" and without a text, are left out and counted in `notes`.
     """
     path = Path(texts_file)
     if separator == "":
@@ -67,7 +68,11 @@ def load_files(
     inventory = labels if isinstance(labels, LabelSet) else read_labels(labels)
     columns = _Columns(text_column, labels_column, id_column, group_column)
     names = partial(_names, separator=separator, known=frozenset(inventory.names))
-    entries, notes = _distinct(_entries(READERS[suffix](path, columns.required), columns, names))
+    rows = list(READERS[suffix](path, columns.required))
+    read = [row for row in rows if not _marked(row[2], columns)]
+    entries, notes = _distinct(_entries(iter(read), columns, names))
+    if marked := len(rows) - len(read):
+        notes += (f"{marked} rows have no text but an error that `setscore classify` wrote; they were left out.",)
     if not entries:
         raise DataFileError(f"{path} holds no documents.")
     try:
@@ -102,6 +107,13 @@ def has_gold(texts_file: str | Path, text_column: str = "text", labels_column: s
         return True  # loading it tells
     _, _, row = next(READERS[suffix](path, [text_column]), (0, "", {labels_column: ""}))
     return labels_column in row
+
+
+def _marked(row: Mapping[str, Any], columns: _Columns) -> bool:
+    """Whether `setscore classify` could not read this row: it wrote an error and neither text nor labels."""
+    return bool(_written(row.get("error"))) and not any(
+        _written(row.get(key)) for key in (columns.text, columns.labels)
+    )
 
 
 def _entries(rows: Rows, columns: _Columns, split: Callable[[str], list[str]]) -> dict[int, Entry]:

@@ -23,7 +23,7 @@ def in_words(found: Measured, labels: LabelSet, other: Measured | None = None) -
 
 def _level(found: Measured) -> str:
     positives = (found.log_odds > 0).sum(axis=1).mean()
-    said = f"{found.name} says yes to {positives:.1f} labels a document"
+    said = f"With nothing calibrated, log-odds above 0, {found.name} says yes to {positives:.1f} labels a document"
     if found.gold is None:
         return f"{said}; without gold labels it is not known whether that is right."
     gold = found.gold.sum(axis=1).mean()
