@@ -6,6 +6,9 @@ from made_up import write_goemotions
 
 from setscore import SetScoreClassifier
 from setscore.datasets import load_dataset
+from setscore.experiments import prepare, report
+
+SEEDS = (13, 17)
 
 
 @pytest.fixture
@@ -26,3 +29,13 @@ def backbone():
 @pytest.fixture
 def classifier(backbone):
     return SetScoreClassifier(backbone=backbone)
+
+
+@pytest.fixture
+def ready(data):
+    return prepare("goemotions", "development", SEEDS, data_dir=data)
+
+
+@pytest.fixture
+def scored(ready, classifier):
+    return report.score_parts(ready, classifier)

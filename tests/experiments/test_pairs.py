@@ -7,20 +7,10 @@ import numpy as np
 import pytest
 
 from setscore.errors import SetScoreError
-from setscore.experiments import prepare, report
+from setscore.experiments import report
 from setscore.metrics import compare
 
 SEEDS = (13, 17)
-
-
-@pytest.fixture
-def ready(data):
-    return prepare("goemotions", "development", SEEDS, data_dir=data)
-
-
-@pytest.fixture
-def scored(ready, classifier):
-    return report.score_parts(ready, classifier)
 
 
 def test_the_first_calibration_against_the_others(ready, scored):

@@ -7,7 +7,7 @@ import pytest
 
 from setscore import SetScoreClassifier
 from setscore.errors import DataFileError, MissingExtraError
-from setscore.experiments import prepare, report
+from setscore.experiments import report
 from setscore.experiments.evaluation import fit
 from setscore.experiments.pictures import reliability_diagram
 from setscore.metrics import by_group
@@ -18,16 +18,6 @@ SEEDS = (13, 17)
 
 def encode(texts):
     return np.array([[0.1, *(text.count(word) for word in ("joy", "anger", "fear"))] for text in texts])
-
-
-@pytest.fixture
-def ready(data):
-    return prepare("goemotions", "development", SEEDS, data_dir=data)
-
-
-@pytest.fixture
-def scored(ready, classifier):
-    return report.score_parts(ready, classifier)
 
 
 def test_model_then_yardsticks_then_oracles(ready, scored):

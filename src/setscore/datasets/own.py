@@ -1,6 +1,6 @@
 """A user's own documents with labels as a Dataset."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from setscore.datasets.labels import read_labels
 from setscore.errors import DataFileError, LabelError, SetScoreError
 from setscore.records import LabelSet, text_problem
 
-Rows = Iterator[tuple[int, str, Mapping[str, Any]]]
+Rows = Iterable[tuple[int, str, Mapping[str, Any]]]
 READERS: dict[str, Callable[[Path, list[str]], Rows]] = {
     ".csv": csv_rows,
     ".jsonl": lambda path, _: jsonl_rows(path),
@@ -70,7 +70,7 @@ def load_files(
     names = partial(_names, separator=separator, known=frozenset(inventory.names))
     rows = list(READERS[suffix](path, columns.required))
     read = [row for row in rows if not _marked(row[2], columns)]
-    entries, notes = _distinct(_entries(iter(read), columns, names))
+    entries, notes = _distinct(_entries(read, columns, names))
     if marked := len(rows) - len(read):
         notes += (f"{marked} rows have no text but an error that `setscore classify` wrote; they were left out.",)
     if not entries:
@@ -105,7 +105,7 @@ def has_gold(texts_file: str | Path, text_column: str = "text", labels_column: s
         return False
     if suffix not in (".csv", ".jsonl") or not path.is_file():
         return True  # loading it tells
-    _, _, row = next(READERS[suffix](path, [text_column]), (0, "", {labels_column: ""}))
+    _, _, row = next(iter(READERS[suffix](path, [text_column])), (0, "", {labels_column: ""}))
     return labels_column in row
 
 
