@@ -180,7 +180,7 @@ def test_few_documents_of_every_label(seed, few):
     gold = np.random.default_rng(seed).random((20, 5)) < 0.2
     rows = draw_few(gold, few, seed)
     assert (gold[rows].sum(axis=0) >= np.minimum(few, gold.sum(axis=0))).all()
-    assert len(rows) <= few * 5
+    assert len(rows) <= few * 6  # five labels, and as many documents without any
 
 
 @given(st.integers(1, 200), st.floats(0, 0.5))
