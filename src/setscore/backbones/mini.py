@@ -63,6 +63,8 @@ def load_files(folder: Path, threads: int | None) -> tuple[onnxruntime.Inference
     # The graph is written as it should run; onnxruntime's own fusions make it slower (recipes/mini/graph.py).
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.intra_op_num_threads = threads or 0
+    # Threads that wait for the next run would otherwise keep the cores from whatever comes between two of them.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
     session = onnxruntime.InferenceSession(contents["model.onnx"], options, providers=["CPUExecutionProvider"])
     return session, TextTokenizer(folder / "tokenizer.json")
 
