@@ -9,6 +9,8 @@ that start from another one learn on the validation documents of each seed, from
 `table` joins the files and writes the tables between the page's two marks.
 
 Time is measured inside each process, beside that of per_label on the same documents: only their ratio means something.
+With --weights the training code computes the same prompts in fp32, on a GPU if there is one: refinement asks hundreds
+of questions about a document, which take two cores hours and a GPU minutes.
 """
 
 import argparse
@@ -18,13 +20,13 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from setscore.backbones import load_backbone
+from setscore.backbones import Backbone, load_backbone
 from setscore.classifier import SetScoreClassifier
 from setscore.experiments.comparison import (
     Timed,
@@ -76,6 +78,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=240, help="documents of each dataset")
     parser.add_argument("--shards", type=int, default=24)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--weights", type=Path, help="weights.safetensors of the recipe, in place of the int8 graph")
     parser.add_argument("--page", type=Path, help="with the two marks; without it the tables are printed")
     arguments = parser.parse_args()
     if arguments.what == "score":
@@ -104,17 +107,19 @@ def score(arguments: argparse.Namespace) -> None:
                 for shard in range(arguments.shards)
             ]
             missing = [task for task in tasks if not (arguments.save / task.file).exists()]
-            work = partial(run, data_dir=arguments.data_dir, save=arguments.save, limit=arguments.limit)
+            places = {"data_dir": arguments.data_dir, "save": arguments.save, "weights": arguments.weights}
+            work = partial(run, **places, limit=arguments.limit)
             for number, task in enumerate(pool.imap_unordered(work, missing), start=1):
                 print(f"{number} of {len(missing)}: {task.file}", file=sys.stderr, flush=True)
 
 
-def run(task: Task, *, data_dir: Path, save: Path, limit: int) -> Task:
+def run(task: Task, *, data_dir: Path, save: Path, weights: Path | None, limit: int) -> Task:
     """Scores a shard and writes its file."""
     pool = prepare(task.dataset, "development", SEEDS, data_dir=data_dir, limit=limit).parts["pool"]
     rows = list(range(task.shard, len(pool), task.shards))
     part = pool.take(rows)
-    plain = SetScoreClassifier(backbone=load_backbone("setscore-mini", threads=1), long_documents="truncate")
+    backbone = load_backbone("setscore-mini", threads=1) if weights is None else full_precision(weights)
+    plain = SetScoreClassifier(backbone=backbone, long_documents="truncate")
     reference = score_timed(with_scorer(plain, "per_label"), part).seconds
     seed = check_depth(task.scorer)
     if seed is None:
@@ -135,6 +140,20 @@ def run(task: Task, *, data_dir: Path, save: Path, limit: int) -> Task:
     target.with_suffix(".part").write_text(json.dumps(content), encoding="utf-8")
     target.with_suffix(".part").rename(target)
     return task
+
+
+@cache
+def full_precision(weights: Path) -> Backbone:
+    """The model of the recipe, whose folder is no package, with fp32 weights."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "recipes" / "mini"))
+    import torch
+    from model import build
+    from precision import FullPrecision
+    from safetensors.torch import load_file
+
+    torch.set_num_threads(1)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return FullPrecision(build(load_file(weights)).to(device).eval(), "shared")
 
 
 def _plain(timed: Timed) -> dict[str, Any]:

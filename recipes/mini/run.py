@@ -4,7 +4,8 @@
 
 Needs one GPU and about half an hour; `--smoke` makes a toy on the CPU in two minutes, to see that every stage works.
 A stage whose result is there is not done again, and training goes on where it was stopped: start it again after any
-interruption. The stages: prepare, teach, train (the runs of config.yaml), average, export, sanity, card.
+interruption, on another machine too if OUT goes along. The stages: prepare, teach, train (the runs of config.yaml, some
+of them at once: one alone leaves a large GPU idle), average, export, sanity, card.
 """
 
 import argparse
@@ -13,7 +14,9 @@ import random
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +36,25 @@ def main() -> None:
     parser.add_argument("--validation", type=Path, help="labelled sets that each run is measured on (validate.py)")
     parser.add_argument("--out", type=Path, default=Path("build/mini"))
     parser.add_argument("--package", type=Path, help="where the model goes; default: OUT/package")
+    parser.add_argument("--at-once", type=int, default=4, help="training runs at the same time")
     parser.add_argument("--smoke", action="store_true", help="a toy on the CPU")
     parser.add_argument("--every", type=int, default=2000, metavar="N", help="with --smoke: of the data every N-th row")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    for name, wanted, command in stages(arguments, yaml.safe_load((HERE / "config.yaml").read_text())):
-        if wanted.exists():
-            print(f"{name}: {wanted} is there")
-            continue
-        print(f"{name}: {' '.join(command)}", flush=True)
-        subprocess.run([sys.executable, *command], check=True)
+    found = stages(arguments, yaml.safe_load((HERE / "config.yaml").read_text()))
+    for together, several in groupby(found, key=lambda stage: stage[0].startswith("train run ")):
+        with ThreadPoolExecutor(arguments.at_once if together else 1) as pool:
+            list(pool.map(perform, several))
+
+
+def perform(stage: Stage) -> None:
+    """A stage that is not done yet."""
+    name, wanted, command = stage
+    if wanted.exists():
+        print(f"{name}: {wanted} is there", flush=True)
+        return
+    print(f"{name}: {' '.join(command)}", flush=True)
+    subprocess.run([sys.executable, *command], check=True)
 
 
 def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[Stage]:
@@ -84,21 +96,22 @@ def training(
     """The run that makes a language model, then the short ones; and the shares of these in the mean."""
     out, found, shares = arguments.out, list[Stage](), list[float]()
     validation = {"--validation": arguments.validation} if arguments.validation else {}
-    smoke = ["--workers", "0", "--device", "cpu"] if arguments.smoke else ["--compile"]
+    smoke = ["--workers", "0", "--device", "cpu"] if arguments.smoke else ["--compile", "--workers", "4"]
 
-    def add(name: str, base: Path, run: dict[str, Any]) -> Path:
+    def add(title: str, name: str, base: Path, run: dict[str, Any]) -> Path:
         folder, steps = out / f"run-{name}", 3 if arguments.smoke else run["steps"]
         options = {**common, "--base": base, "--out": folder, "--steps": steps, "--seed": run["seed"], **validation}
-        title, wanted, command = stage("train", folder / "weights.safetensors", options)
+        _, wanted, command = stage("train", folder / "weights.safetensors", options)
         extra = [*run["settings"], *(["rows=2"] if arguments.smoke else [])]
         found.append((f"{title} {name}", wanted, [*command, *smoke, "--set", *extra]))
         return wanted
 
-    bases = {"encoder": common["--base"], "language": add("language", common["--base"], config["language"])}
+    language = add("train", "language", common["--base"], config["language"])
+    bases = {"encoder": common["--base"], "language": language}
     for group, runs in config["runs"].items():
         chosen = runs[:1] if arguments.smoke else runs
         for number, run in enumerate(chosen, start=1):
-            add(f"{group}-{number}", bases[group], run)
+            add("train run", f"{group}-{number}", bases[group], run)
             shares.append(1 / len(chosen))
     return found, shares
 

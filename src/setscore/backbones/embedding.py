@@ -21,13 +21,15 @@ BATCH_TOKENS = 2048
 Vectors = npt.NDArray[np.float32]
 
 
-def sentence_encoder(folder: Path | None = None, threads: int | None = None) -> Callable[[Sequence[str]], Vectors]:
-    """Texts to unit vectors [n, 384], by the packaged int8 graph: no torch, no download."""
+def sentence_encoder(
+    folder: Path | None = None, threads: int | None = None, read: int = READ
+) -> Callable[[Sequence[str]], Vectors]:
+    """Texts, of which `read` tokens are read, to unit vectors [n, 384], by the packaged int8 graph: no torch."""
     session, tokenizer = load_files(folder or default_folder(), threads)
 
     def encode(texts: Sequence[str]) -> Vectors:
         found = np.zeros((len(texts), session.get_outputs()[1].shape[1]), dtype=np.float32)
-        for numbers, inputs in batches(texts, tokenizer):
+        for numbers, inputs in batches(texts, tokenizer, read):
             (found[numbers],) = session.run(["embedding"], inputs)
         return found
 
@@ -35,11 +37,11 @@ def sentence_encoder(folder: Path | None = None, threads: int | None = None) -> 
 
 
 def batches(
-    texts: Sequence[str], tokenizer: TextTokenizer, batch_tokens: int = BATCH_TOKENS
+    texts: Sequence[str], tokenizer: TextTokenizer, read: int = READ, batch_tokens: int = BATCH_TOKENS
 ) -> Iterator[tuple[list[int], dict[str, IntArray]]]:
     """Numbers of texts of like length, and what the graph is fed for their embeddings: no slot, so no head."""
     begin, end = tokenizer.special(*SPEC.begin), tokenizer.special(*SPEC.after_document)
-    room = READ - len(begin) - len(end)
+    room = read - len(begin) - len(end)
     rows = [begin + ids[:room] + end for ids in map(tokenizer.ids, texts)]
     batch: list[int] = []
     for number in sorted(range(len(rows)), key=lambda number: -len(rows[number])):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from setscore.datasets import Dataset
 from setscore.errors import SetScoreError
 from setscore.experiments.evaluation import VALIDATION_SIZE
-from setscore.shortlist import Encode, Retention, Shortlist, load_encoder, retention, worst_labels
+from setscore.shortlist import Encode, Retention, Shortlist, retention, worst_labels
 
 # A retriever, and what it is given of the slice: nothing, texts, or texts and gold labels.
 RETRIEVED = {
@@ -60,16 +60,14 @@ def compare_shortlists(
     if len(dataset) < 2:
         raise SetScoreError(f"{dataset.name} has {len(dataset)} documents; at least 2 are needed.")
     labelled, measured = dataset.draw(min(VALIDATION_SIZE, len(dataset) // 2), seed)
-    known: dict[str, Remembering] = {}
+    known: dict[Encode, Remembering] = {}
     rows, seconds = [], {}
     for name, (base, learns) in RETRIEVED.items():
         begun = time.perf_counter()
         for k in ks:
             shortlist = Shortlist(k=k, retriever=base, encoder=encoder, windows=windows)
-            used = shortlist.encoder_name
-            if used not in known:
-                known[used] = Remembering(encode or load_encoder(used))
-            remembering = known[used]
+            used = encode or shortlist.load()
+            remembering = known.setdefault(used, Remembering(used))
             if learns is not None:
                 gold = labelled.gold if learns == "gold" else None
                 shortlist = shortlist.fitted(labelled.texts, dataset.labels, gold, encode=remembering)

@@ -22,17 +22,22 @@ Vectors = npt.NDArray[np.float32]
 
 
 @cache
-def load_encoder(name: str = ENCODER, purpose: str = "the shortlist", device: str = "auto") -> Encode:
+def load_encoder(
+    name: str = ENCODER, purpose: str = "the shortlist", device: str = "auto", read: int | None = None
+) -> Encode:
     """An encoder by name or folder, made once: "setscore-mini", or one of sentence-transformers.
 
     "setscore-mini" are the packaged weights on the CPU, whatever the device. all-MiniLM-L6-v2 comes from the package
-    that carries it where that is installed, else from the Hugging Face Hub or its cache.
+    that carries it where that is installed, else from the Hugging Face Hub or its cache. `read` tokens of a text are
+    read; None is as many as the encoder was trained with.
     """
     if name == EMBEDDED:
-        from setscore.backbones.embedding import sentence_encoder
+        from setscore.backbones.embedding import READ, sentence_encoder
 
-        return sentence_encoder()
+        return sentence_encoder(read=read or READ)
     model = load_sentence_transformer(name, purpose, device)
+    if read is not None:
+        model.max_seq_length = min(read, model.max_seq_length)
     return lambda texts: np.asarray(model.encode(list(texts), show_progress_bar=False))
 
 

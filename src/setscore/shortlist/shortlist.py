@@ -16,7 +16,7 @@ from setscore.shortlist.fusion import best, fuse
 from setscore.shortlist.index import VectorIndex, label_vectors
 from setscore.shortlist.lexical import LexicalIndex
 from setscore.shortlist.memory import Memory
-from setscore.shortlist.windows import split_words
+from setscore.shortlist.windows import READ_TOKENS, split_words
 
 RETRIEVERS = ("fused", "cosine", "bm25")
 ENCODERS = {"fused": EMBEDDED, "cosine": ENCODER}
@@ -84,14 +84,22 @@ class Shortlist:
         """The encoder given, or the retriever's own."""
         return self.encoder or ENCODERS[self.retriever]
 
+    @property
+    def _read(self) -> int | None:
+        return None if self.retriever == "cosine" else READ_TOKENS
+
+    def load(self) -> Encode:
+        """The encoder, as the retriever reads with it: the paper's as it was trained, windows to a fixed length."""
+        return load_encoder(self.encoder_name, read=self._read)
+
     def fitted(
         self, texts: Sequence[str], labels: LabelSet, gold: BoolArray | None = None, *, encode: Encode | None = None
     ) -> "Shortlist":
         """The same with what it remembers of a slice, whose gold labels [n_documents, n_labels] may be unknown."""
         if self.retriever != "fused" or self.k >= len(labels):
             return self
-        encode_ = encode or load_encoder(self.encoder_name)
-        index = _vector_index(labels.texts, self.encoder_name, self.cache, encode_)
+        encode_ = encode or self.load()
+        index = _vector_index(labels.texts, f"{self.encoder_name} {self._read}", self.cache, encode_)
         found = list(_cosines(index, self._passages(texts), encode_, len(labels)))
         cosines, vectors = (np.stack(part) for part in zip(*found, strict=True))
         return replace(self, memory=Memory.of(cosines, vectors, gold))
@@ -127,8 +135,8 @@ class Shortlist:
         if self.retriever == "bm25":
             lexical = _lexical_index(labels.names, labels.texts)
             return [(_positive(lexical.scores(text)), None) for text in texts]
-        encode_ = encode or load_encoder(self.encoder_name)
-        index = _vector_index(labels.texts, self.encoder_name, self.cache, encode_)
+        encode_ = encode or self.load()
+        index = _vector_index(labels.texts, f"{self.encoder_name} {self._read}", self.cache, encode_)
         if self.retriever == "cosine":
             return [(scores, None) for scores, _ in _cosines(index, [[text] for text in texts], encode_, depth)]
         lexical = _lexical_index(labels.names, labels.texts)
