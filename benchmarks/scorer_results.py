@@ -217,8 +217,8 @@ def table(dataset: str, scorers: Sequence[str], save: Path, rows: Sequence[int])
     base, pool = list(by_seed(start)), start["all"].scored
     lines = [
         f"| {dataset}, {len(pool)} documents | micro-F1 | macro-F1 | micro-F1 above `per_label` | at 0: micro | macro |"
-        " forwards | times the time |",
-        "|---|" + "---:|" * 7,
+        " forwards | documents a second | times the time |",
+        "|---|" + "---:|" * 8,
     ]
     notes = []
     for scorer in scorers:
@@ -235,6 +235,7 @@ def table(dataset: str, scorers: Sequence[str], save: Path, rows: Sequence[int])
             percent(above, "micro_f1", sign="+") if scorer != "per_label" else "",
             *(percent(spreads[1], metric) for metric in ("micro_f1", "macro_f1")),
             f"{forwards:.1f}",
+            f"{documents / next(iter(parts.values())).seconds:.3g}",
             f"{times:.1f}" if scorer != "per_label" else "1.0",
         ]
         lines.append(f"| `{scorer}` | " + " | ".join(cells) + " |")
@@ -242,7 +243,7 @@ def table(dataset: str, scorers: Sequence[str], save: Path, rows: Sequence[int])
             means = {key: np.mean([timed.details[key].mean() for timed in parts.values()]) for key in details}
             notes.append(f"- `{scorer}`, means over documents: " + ", ".join(f"{k} {v:.3g}" for k, v in means.items()))
     prior = Spread.of([label_prior(trial.validation, trial.test).metrics for trial in trials({"pool": pool}, SEEDS)])
-    cells = [*(percent(prior, metric) for metric in ("micro_f1", "macro_f1")), "", "", "", "0.0", ""]
+    cells = [*(percent(prior, metric) for metric in ("micro_f1", "macro_f1")), "", "", "", "0.0", "", ""]
     lines.append("| the label prior, no text read | " + " | ".join(cells) + " |")
     return "\n".join(["", *lines, "", *notes, ""])
 

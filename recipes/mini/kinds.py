@@ -15,7 +15,6 @@ from store import PLACE, Ints, Store, tokenize
 from tokenizers import Tokenizer
 
 LIST = "Decide whether each candidate label applies. Use one token per label, in order. Document:"
-INLINE = "Decide whether each candidate label applies. Document:"
 LEAST_DOCUMENT = 12  # tokens; on a shorter text the sentence encoder's cosine says little
 
 
@@ -30,20 +29,19 @@ class Vocabulary:
     no: int
     document: list[int]
     list_prefix: list[int]
-    inline_prefix: list[int]
     labels: list[int]
     dash: list[int]
     answers: list[int]
     separator: list[int]
     answer: list[int]
-    colon: list[int]
     either: list[int]
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "Vocabulary":
         special = [tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]", "[MASK]", "yes", "no")]
-        written = ["Document:", LIST, INLINE, "Labels:", "-", "Answers:", ";", "Answer:", ":", "or"]
-        return cls(*special, *tokenize(tokenizer, written))
+        return cls(
+            *special, *tokenize(tokenizer, ["Document:", LIST, "Labels:", "-", "Answers:", ";", "Answer:", "or"])
+        )
 
 
 @dataclass
@@ -340,31 +338,24 @@ class Examples:
         return example
 
     def lists(self, row: int) -> Example | None:
-        """All labels of a set in one prompt, some answers given and the others asked for: behind each label, or as the
-        paper has it, behind all of them in order.
-        """
+        """The all-masked layout: labels as a list, one answer slot each, some answers given."""
         store, words = self.store, self.words
-        inline = self.random.random() < self.config["inline"]
-        yes, no = self._some(store.row_yes[row], 3), self._some(store.row_no[row], 24 if inline else 9)
+        yes, no = self._some(store.row_yes[row], 3), self._some(store.row_no[row], 9)
         labels = [(self._pick(store.labels[int(n)]), 1.0) for n in yes]
         labels += [(self._pick(store.labels[int(n)]), 0.0) for n in no]
         labels = [labels[n] for n in self.random.permutation(len(labels))]
-        prefix = words.inline_prefix if inline else words.list_prefix
-        example = self._document(store.documents[int(store.row_document[row])].tolist()[:300], prefix)
+        example = self._document(store.documents[int(store.row_document[row])].tolist()[:300], words.list_prefix)
         start, t = len(example.tokens), 1 - self.random.random()
-        tokens, answers = list(words.labels), list(words.answers)
-        for number, (text, answer) in enumerate(labels):
-            tokens += [*words.dash, *store.texts[text].tolist(), *(words.colon if inline else [])]
-            given = self.random.random() >= t
-            written = words.mask if not given else words.yes if answer else words.no
-            if inline:
-                example.slots += [] if given else [(start + len(tokens), answer)]
-                tokens.append(written)
+        tokens = list(words.labels)
+        for text, _ in labels:
+            tokens += [*words.dash, *store.texts[text].tolist()]
+        tokens += words.answers
+        for number, (_, answer) in enumerate(labels):
+            tokens += words.separator if number else []
+            if self.random.random() < t:
+                example.slots.append((start + len(tokens), answer))
+                tokens.append(words.mask)
             else:
-                answers += [*(words.separator if number else []), written]
-                example.slots += [] if given else [(len(answers) - 1, answer)]
-        if not inline:
-            example.slots = [(start + len(tokens) + offset, answer) for offset, answer in example.slots]
-            tokens += answers
+                tokens.append(words.yes if answer else words.no)
         example.add([*tokens, words.end], 1 if self.random.random() < 0.5 else 2, start)
         return example if example.slots else None

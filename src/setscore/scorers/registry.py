@@ -7,7 +7,7 @@ from typing import Any
 
 from setscore.errors import SetScoreError, unknown_name
 from setscore.named import split_options
-from setscore.prompts import SET_LAYOUTS, SetTemplate, Template
+from setscore.prompts import Template
 from setscore.scorers.base import Reading, Scorer
 from setscore.scorers.per_label import PerLabelScorer
 from setscore.scorers.seeded import Learner
@@ -43,8 +43,6 @@ def make(name: str, template: Template, reading: Reading, learned: Mapping[str, 
     kind = getattr(importlib.import_module(home), kind_name)
     known = {entry.name: entry for entry in fields(kind) if entry.name not in _NOT_OPTIONS}
     values: dict[str, Any] = {}
-    if any(entry.name == "prompt" for entry in fields(kind)) and base != "subset":
-        values["prompt"] = _layout(base, given.pop("layout", "paper"))
     for key, value in given.items():
         if key not in known:
             raise SetScoreError(unknown_name(f"option of the scorer {base}", key, known))
@@ -63,12 +61,6 @@ def seed_of(name: str) -> str | None:
     home, kind = SCORERS[base]
     starts = any(entry.name == "seed" for entry in fields(getattr(importlib.import_module(home), kind)))
     return given.get("seed", "per_label") if starts else None
-
-
-def _layout(scorer: str, name: str) -> SetTemplate:
-    if name not in SET_LAYOUTS:
-        raise SetScoreError(unknown_name(f"layout of the scorer {scorer}", name, SET_LAYOUTS))
-    return SET_LAYOUTS[name]
 
 
 def _value(scorer: str, key: str, text: str, default: object) -> object:
