@@ -16,6 +16,7 @@ from setscore.cli.console import for_each, progress, remark, results, watch
 from setscore.cli.tables import percent, show_groups, show_labels, show_pairs, show_reports
 from setscore.errors import DataFileError, SetScoreError
 from setscore.experiments import PAPER_SETS, prepare_own
+from setscore.experiments.blending import split_blend
 from setscore.experiments.comparison import Method, compare_scorers
 from setscore.experiments.pictures import check_plots
 from setscore.experiments.report import Report, as_json, draw, paired, report, report_saved, score_parts
@@ -114,14 +115,15 @@ def evaluate(
         _compare(wanted, model, drawn, kinds[0], json)
         return
     made: list[Report] = []
+    alone, blend = split_blend(classifier)
 
     def run(name: str, load: Callable[[], Experiment]) -> None:
         ready = load() if saved is None else measured_whole(load())
         others = None if compare is None else {str(compare): _saved_parts(compare, ready)}
         with progress() as bar:
-            scored = score_parts(ready, classifier, save=save, tell=watch(bar, name))
+            scored = score_parts(ready, alone, save=save, tell=watch(bar, name))
         if saved is None:
-            found = report(ready, scored, drawn, kinds, yardsticks=yardsticks, save=save)
+            found = report(ready, scored, drawn, kinds, yardsticks=yardsticks, blend=blend, save=save)
         else:
             found = report_saved(ready, scored, classifier)
         made.append(paired(found, others, kinds[0]) if pairs or compare else found)

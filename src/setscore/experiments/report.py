@@ -14,7 +14,9 @@ from scipy.special import expit
 import setscore.calibration as calibrations
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset, draw_rows
+from setscore.ensemble import Ensemble
 from setscore.errors import MissingExtraError, TruncationWarning
+from setscore.experiments.blending import blend_trials, score_blend
 from setscore.experiments.evaluation import (
     Kind,
     Row,
@@ -110,13 +112,21 @@ def report(
     kinds: Sequence[Kind] = ("auto", "paper"),
     *,
     yardsticks: bool = False,
+    blend: str | None = None,
     save: Path | None = None,
     encode: Encode | None = None,
 ) -> Report:
-    """Measures what `score_parts` scored; `encode` takes the place of the sentence encoder."""
-    drawn = trials(scored, seeds)
-    model = [*over_trials(drawn, kinds), *summarise({trial.seed: [unfitted(trial.test)] for trial in drawn})]
+    """Measures what `score_parts` scored, blended with a cosine if one is named, its weights by seed.
+
+    `encode` takes the place of the sentence encoder.
+    """
+    drawn = before = trials(scored, seeds)
     remarks = [*_remarks(experiment, scored), *few_documents(drawn)]
+    if blend is not None:
+        cosines = score_blend(experiment.parts, blend, None if save is None else save / experiment.folder)
+        before, drawn, told = blend_trials(drawn, cosines, blend)
+        remarks += told
+    model = [*over_trials(drawn, kinds), *summarise({trial.seed: [unfitted(trial.test)] for trial in before})]
     beside: list[Summary] = []
     if yardsticks:
         rows = {trial.seed: [label_prior(trial.validation, trial.test), every_label(trial.test)] for trial in drawn}
@@ -129,7 +139,7 @@ def report(
             remarks.append(f"the cosine yardstick is left out: {error}")
         beside = summarise(rows)
     honest, oracle = ([s for s in model if (s.kind == "oracle") == wanted] for wanted in (False, True))
-    config = next(iter(scored.values())).config
+    config = dict(next(iter(scored.values())).config) | ({} if blend is None else {"blend": blend})
     parts = tuple(honest + beside + oracle)
     return Report(experiment.name, experiment.slices, parts, tuple(drawn), config, tuple(remarks))
 
@@ -183,10 +193,17 @@ def _cosine_rows(
     return {trial.seed: cosine(trial.validation, trial.test, kinds) for trial in trials(scored, seeds)}
 
 
-def calibrated(classifier: SetScoreClassifier, labels: LabelSet, scored: Scored, kind: Kind) -> SetScoreClassifier:
-    """A classifier with these labels, its calibration fitted on scores that are there; warns if they are few."""
+def calibrated(
+    classifier: SetScoreClassifier, labels: LabelSet, scored: Scored, kind: Kind, blend: Ensemble | None = None
+) -> SetScoreClassifier:
+    """A classifier with these labels, its calibration fitted on scores that are there; warns if they are few.
+
+    `blend` is what mixed the scores.
+    """
     model = SetScoreClassifier(**classifier.get_params(deep=False) | {"labels": labels, "calibration": kind})
     model.labels_ = labels
+    if blend is not None:
+        model.blend = model.blend_ = blend
     model.learned_ = getattr(classifier, "learned_", {})
     model.calibration_ = calibrations.fit(kind, scored.log_odds, scored.gold)
     return model

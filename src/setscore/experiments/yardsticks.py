@@ -47,17 +47,19 @@ def every_label(test: Scored) -> Row:
     )
 
 
-def score_cosine(dataset: Dataset, encode: Encode | None = None, folder: str | Path | None = None) -> Scored:
+def score_cosine(
+    dataset: Dataset, encode: Encode | None = None, folder: str | Path | None = None, encoder: str = ENCODER
+) -> Scored:
     """The cosine between document and label text (its description where there is one), in the place of log-odds.
 
-    `encode` is the sentence encoder all-MiniLM-L6-v2 unless another is given; it reads the first 256 tokens.
+    `encode` takes the place of the sentence encoder, which reads the first 256 tokens.
     """
-    config = {"backbone": ENCODER if encode is None else "encoder", "fingerprint": dataset.fingerprint}
+    config = {"backbone": encoder if encode is None else "encoder", "fingerprint": dataset.fingerprint}
     if folder is not None and (Path(folder) / FILE).exists():
         saved = Scored.load(folder)
         if saved.config == config:
             return replace(saved, groups=dataset.groups)
-    encode = encode or load_encoder(purpose="the cosine yardstick")
+    encode = encode or load_encoder(encoder, purpose="the cosine yardstick")
     documents, labels = (unit(encode(texts)).astype(np.float64) for texts in (dataset.texts, dataset.labels.texts))
     nothing = np.zeros(len(dataset), dtype=np.bool_)
     parts = (dataset.name, dataset.split, dataset.labels.names, dataset.ids, documents @ labels.T, dataset.gold)
