@@ -11,22 +11,27 @@ Needs the extras shortlist and baselines. --limit 60 --steps 2 is a quick look; 
 """
 
 import argparse
-import json
+import os
 import sys
 import time
 from functools import partial
 from pathlib import Path
 
 from setscore import SetScoreClassifier
+from setscore.datasets import Dataset
+from setscore.ensemble import BLENDS
 from setscore.experiments import PAPER_SETS, Summary, prepare
 from setscore.experiments.baselines import Measured, measure_baseline
+from setscore.experiments.blending import score_blend
 from setscore.experiments.ensembles import measure_ensembles
 from setscore.experiments.report import score_parts
 from setscore.experiments.slices import Experiment
 from setscore.experiments.training import training_documents
+from setscore.shortlist import load_encoder
 
 SEEDS = (13, 17, 23)
 METHODS = ("cosine", "linear", "setfit")
+SAMPLE = 48  # documents, on which the embedded model is timed
 TRAINED_ON = 4000  # training documents at most, so that encoding them takes minutes
 HEAD = """# Results beside other methods
 
@@ -35,15 +40,17 @@ Made by `python benchmarks/baseline_results.py {arguments} > docs/baseline-resul
 All methods saw the same documents: 200 validation documents drawn with each of the seeds 13, 17 and 23, measured on the
 rest of the development documents, decided by the calibration `auto`. Cells are micro / macro F1 in percent, the mean
 over the seeds, then each seed. The linear head and SetFit learn: from the training split where there is one, without
-any text that is measured on, else from the 200 validation documents, cross-fitted. The embedded model, the cosine and
-their ensemble learn nothing but calibration and weights from those 200. The official test documents were not read.
+any text that is measured on, else from the 200 validation documents, cross-fitted. The embedded model, the cosines and
+their ensembles learn nothing but calibration and weights from those 200. `cosine` is that of all-MiniLM-L6-v2,
+`own cosine` that of the embedded model's own sentence embedding (`blend="own-cosine"`). The official test documents
+were not read.
 """
 
 SPEED = """
 ## Documents a second
 
-Scoring alone, in one process, after training, and where it was scored; empty where the scores came from an earlier run
-of `setscore evaluate`, and for ensembles, which cost what their members cost.
+Scoring alone, in one process, after training, and where it was scored. The embedded model and its own cosine are timed
+anew on {sample} documents. Ensembles cost what their members cost.
 """
 
 
@@ -63,7 +70,7 @@ def main() -> None:
     given = [f"--{key} {getattr(arguments, key)}" for key in ("limit", "steps", "length") if getattr(arguments, key)]
     print(HEAD.format(arguments=" ".join(["--data-dir DATA --save scores", *given])))
     print(table(found, lambda one: cell(one["summary"])))
-    print(SPEED)
+    print(SPEED.format(sample=SAMPLE))
     print(table(found, lambda one: speed(one["speed"])))
     print("\n## Ensembles\n\nWeights by cross-validated likelihood on the validation documents of each seed.\n")
     for name, rows in found.items():
@@ -77,21 +84,27 @@ def main() -> None:
 
 
 def measured(name: str, arguments: argparse.Namespace) -> dict[str, dict]:
-    """Rows by method; the last two are ensembles."""
+    """Rows by method; the last three are ensembles."""
     experiment = prepare(name, "development", SEEDS, data_dir=arguments.data_dir, limit=arguments.limit)
-    scored, speed = embedded(experiment, arguments.save)
-    members = {"embedded": scored}
+    told = partial(told_of, f"{name} embedded")
+    members = {"embedded": score_parts(experiment, SetScoreClassifier(), save=arguments.save, tell=told)}
+    own = score_blend(experiment.parts, "own-cosine", arguments.save / experiment.folder)
+    speeds = timed(experiment.parts["pool"])
     rows: dict[str, dict] = {}
     for method in [method for method in METHODS if method not in arguments.without]:
         made = baseline(method, experiment, arguments)
         members[method] = made.scored
         rows[method] = {"speed": (made.documents_per_second, made.device), "remarks": made.remarks}
-    rows = {"embedded": {"speed": (speed, "cpu"), "remarks": ()}} | rows
+    rows = {
+        key: {"speed": (speeds[key], f"{os.cpu_count()} cores"), "remarks": ()} for key in ("embedded", "own cosine")
+    } | rows
     together = by_name(measure_ensembles(members, SEEDS, "auto"))
     free = by_name(measure_ensembles({key: members[key] for key in ("embedded", "cosine")}, SEEDS, "auto"))
+    alone = by_name(measure_ensembles({"embedded": members["embedded"], "own cosine": own}, SEEDS, "auto"))
     for method in rows:
-        rows[method] |= {"summary": together[method], "weights": []}
-    for title, summaries in (("embedded + cosine", free), ("ensemble of all", together)):
+        rows[method] |= {"summary": (together | alone)[method], "weights": []}
+    ensembles = {"embedded + own cosine": alone, "embedded + cosine": free, "ensemble of all": together}
+    for title, summaries in ensembles.items():
         summary = summaries["ensemble"]
         weights = [f"seed {seed} {row.choice}" for seed, row in summary.rows.items()]
         rows[title] = {"summary": summary, "weights": weights, "speed": None, "remarks": ()}
@@ -117,20 +130,22 @@ def speed(measured: tuple[float | None, str | None] | None) -> str:
     return "" if measured is None or measured[0] is None else f"{measured[0]:.1f}, {measured[1]}"
 
 
-def embedded(experiment, save: Path):
-    """Scores of the embedded model and documents a second; where they were saved, what was measured then."""
-    note = save / experiment.folder / "speed.json"
-    begun, asked = time.perf_counter(), [0]
+def timed(pool: Dataset) -> dict[str, float]:
+    """Documents a second of the embedded model and of its own cosine, after a warm-up."""
+    drawn, _ = pool.draw(min(SAMPLE, len(pool)), SEEDS[0])
+    classifier, encode = SetScoreClassifier(pool.labels), load_encoder(BLENDS["own-cosine"])
+    found = {}
+    for name, score in (("embedded", classifier.decision_function), ("own cosine", encode)):
+        score(drawn.texts[:1])
+        begun = time.perf_counter()
+        score(list(drawn.texts))
+        found[name] = len(drawn) / (time.perf_counter() - begun)
+    return found
 
-    def count(part: str, done: int, total: int, message: str) -> None:
-        if "re-using" not in message:
-            asked[0] = total
-            tell(f"{experiment.name} embedded", done, total)
 
-    scored = score_parts(experiment, SetScoreClassifier(), save=save, tell=count)
-    if asked[0]:
-        note.write_text(json.dumps({"documents_per_second": asked[0] / (time.perf_counter() - begun)}))
-    return scored, json.loads(note.read_text())["documents_per_second"] if note.exists() else None
+def told_of(what: str, part: str, done: int, total: int, message: str) -> None:
+    if "re-using" not in message:
+        tell(what, done, total)
 
 
 def by_name(summaries: list[Summary]) -> dict[str, Summary]:

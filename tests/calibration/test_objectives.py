@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from slices import f1, slices
 
-from setscore.calibration.objectives import best_cut, best_thresholds, halfway
+from setscore.calibration.objectives import best_cut, best_thresholds, expected_cut, halfway, steady_thresholds
 
 PROBABILITIES = st.one_of(st.integers(0, 10).map(lambda i: i / 10), st.floats(0, 1))
 
@@ -116,3 +116,53 @@ def test_neighbouring_floats_are_still_separated(low):
     high = np.nextafter(low, 1)
     assert low < halfway(high, low) <= high
     assert low < best_cut(np.array([low, high]), np.array([False, True]), positives=1) <= high
+
+
+@given(st.lists(st.floats(0.001, 0.999), min_size=1, max_size=40), st.integers(0, 5))
+def test_no_cut_is_expected_to_be_better(probabilities, missed):
+    p = np.array(probabilities)
+
+    def expected_f1(cut):
+        taken = p >= cut
+        return 2 * p[taken].sum() / (taken.sum() + p.sum() + missed)
+
+    best = max(expected_f1(cut) for cut in p)
+    assert expected_f1(expected_cut(p, missed)) == pytest.approx(best)
+
+
+@given(st.lists(st.floats(0.001, 0.999), min_size=1, max_size=40))
+def test_the_expected_cut_is_half_of_the_f1_it_reaches(probabilities):
+    """Everything above half of the best F1 is taken, nothing below it."""
+    p = np.array(probabilities)
+    taken = p >= expected_cut(p)
+    half = p[taken].sum() / (taken.sum() + p.sum())
+    assert (p[taken] >= half - 1e-9).all()
+    assert (p[~taken] <= half + 1e-9).all()
+
+
+def test_many_gold_labels_speak_for_themselves_and_few_do_not():
+    generator = np.random.default_rng(3)
+    p = generator.random((4000, 3)) ** 3
+    gold = generator.random(p.shape) < 0.5 * p  # half as often as the probabilities say
+    for documents, nearer in ((8, "expected"), (4000, "observed")):
+        some = p[:documents], gold[:documents], np.ones_like(gold[:documents])
+        (steady, _, _), (observed, _, _) = (f(*some, "micro_f1") for f in (steady_thresholds, best_thresholds))
+        expected = expected_cut(p[:documents].ravel())
+        assert min(observed, expected) <= steady <= max(observed, expected)
+        assert (abs(steady - observed) < abs(steady - expected)) == (nearer == "observed")
+
+
+def test_each_label_is_as_steady_as_it_has_gold_labels():
+    p = np.tile(np.linspace(0.01, 0.99, 400)[:, None], (1, 2))
+    gold = np.stack([p[:, 0] > 0.9, np.arange(400) == 399], axis=1)
+    frequent, rare = steady_thresholds(p, gold, np.ones_like(gold), "macro_f1")
+    observed = best_thresholds(p, gold, np.ones_like(gold), "macro_f1")
+    assert abs(rare - expected_cut(p[:, 1])) < 0.05
+    assert expected_cut(p[:, 0]) < frequent < observed[0]  # forty gold labels: a share of 0.29
+
+
+@pytest.mark.parametrize("objective", ["sample_f1", "cost"])
+def test_other_objectives_are_as_before(objective):
+    p, gold = np.array([[0.9, 0.2], [0.4, 0.7]]), np.array([[True, False], [False, True]])
+    some = (p, gold, np.ones_like(gold), objective)
+    np.testing.assert_array_equal(steady_thresholds(*some), best_thresholds(*some))

@@ -9,7 +9,7 @@ from slices import NOT_ASKED, biased, slices
 
 from setscore.calibration import PlattCalibration, TemperatureCalibration
 from setscore.calibration.folds import assign
-from setscore.calibration.objectives import best_thresholds
+from setscore.calibration.objectives import steady_thresholds
 from setscore.calibration.platt import COMMON_STRENGTH, STRENGTHS, newton
 from setscore.metrics import probability_metrics
 
@@ -148,7 +148,7 @@ def test_thresholds_are_chosen_on_documents_that_the_fit_had_not_seen():
     for number in range(5):
         slope, common, own = solve(log_odds[fold != number], gold[fold != number], calibration.strength_)
         logits[fold == number] = slope * log_odds[fold == number] + common + own
-    expected = best_thresholds(expit(logits), gold, np.ones_like(gold), "micro_f1")
+    expected = steady_thresholds(expit(logits), gold, np.ones_like(gold), "micro_f1")
     np.testing.assert_allclose(calibration.thresholds_, expected, atol=1e-3)
 
 

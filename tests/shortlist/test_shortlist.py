@@ -232,10 +232,12 @@ def test_windows_begin_with_the_document_and_look_into_the_rest(words, most):
 
 def test_each_retriever_has_an_encoder_of_its_own(monkeypatch):
     asked = []
-    monkeypatch.setattr("setscore.shortlist.shortlist.load_encoder", lambda name: asked.append(name) or encode)
+    monkeypatch.setattr(
+        "setscore.shortlist.shortlist.load_encoder", lambda name, read: asked.append((name, read)) or encode
+    )
     for retriever, name in (("fused", None), ("cosine", None), ("cosine", "setscore-mini")):
         Shortlist(2, retriever, name).select(TEXTS, LABELS)
-    assert asked == ["setscore-mini", "all-MiniLM-L6-v2", "setscore-mini"]
+    assert asked == [("setscore-mini", 160), ("all-MiniLM-L6-v2", None), ("setscore-mini", None)]
 
 
 def test_the_packaged_encoder_needs_no_other_library(monkeypatch):
@@ -319,7 +321,7 @@ def test_an_encoder_that_cannot_be_had_says_which_files_to_put_where(monkeypatch
 
 @pytest.fixture
 def fake_encoder(monkeypatch):
-    monkeypatch.setattr("setscore.shortlist.shortlist.load_encoder", lambda name: encode)
+    monkeypatch.setattr("setscore.shortlist.shortlist.load_encoder", lambda name, read: encode)
 
 
 def test_a_classifier_asks_only_the_shortlist(fake_encoder, backbone, tmp_path):

@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from setscore.calibration.base import Calibration
 from setscore.calibration.folds import assign, log_loss
-from setscore.calibration.objectives import best_thresholds
+from setscore.calibration.objectives import steady_thresholds
 from setscore.records import BoolArray, FloatArray
 
 Solution = tuple[float, FloatArray, FloatArray]  # slope, bias [n_labels], centre [n_labels]
@@ -50,7 +50,7 @@ class PlattCalibration(Calibration):
         self.strength_ = min(losses, key=losses.__getitem__)
         # Out of fold too: in the fit's own eyes its probabilities look better than they are.
         probabilities = np.where(asked, expit(unseen[self.strength_]), 0.0)
-        self.thresholds_ = best_thresholds(probabilities, gold, asked, self.objective, self.cost)
+        self.thresholds_ = steady_thresholds(probabilities, gold, asked, self.objective, self.cost)
         ((self.slope_, self.bias_, self.centre_),) = self._solve(log_odds, gold, (self.strength_,))
         return (
             f"slope {self.slope_:.3g} and a bias per label, strength {self.strength_:g} by cross-validated likelihood"

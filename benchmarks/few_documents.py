@@ -1,0 +1,72 @@
+"""How many labelled documents are worth it: micro / macro F1 by the number that `fit` sees, and without any.
+
+    setscore evaluate all --data-dir DATA --save scores
+    python benchmarks/few_documents.py --scores scores
+    python benchmarks/few_documents.py --scores scores --within --steady 0 50 100 200 inf
+
+For every seed (13, 17, 23) some of the 200 validation documents are drawn three times, the calibration `auto` is fitted
+on them and measured on the development documents outside of the 200. "0" is what stands in before `fit`. With --within
+it is measured on the rest of the 200 instead, for choosing between ways to calibrate: --steady compares how little the
+observed best threshold counts beside the expected one (`setscore.calibration.objectives`).
+"""
+
+import argparse
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from setscore.calibration import make, objectives, unfitted
+from setscore.errors import FewDocumentsWarning
+from setscore.experiments import PAPER_SETS
+from setscore.experiments.evaluation import Trial
+from setscore.experiments.slices import load_parts, trials
+from setscore.metrics import decision_metrics
+
+SEEDS = (13, 17, 23)
+COUNTS = (0, 8, 15, 25, 50, 100, 200)
+WITHIN = (15, 25, 50, 100)
+DRAWS = 3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scores", type=Path, required=True)
+    parser.add_argument("--kind", default="auto", help="the calibration")
+    parser.add_argument("--sets", nargs="+", default=PAPER_SETS)
+    parser.add_argument("--within", action="store_true", help="measure inside the validation documents")
+    parser.add_argument("--steady", nargs="+", type=float, default=[objectives.STEADY], metavar="GOLD LABELS")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore", FewDocumentsWarning)
+    several = len(arguments.steady) > 1
+    print(f"| documents | {'steady | ' if several else ''}" + " | ".join(arguments.sets) + " | mean |")
+    print("|---:|" + "---:|" * (len(arguments.sets) + 1 + several))
+    drawn = {name: trials(load_parts(arguments.scores / f"{name}-development"), SEEDS) for name in arguments.sets}
+    for count in WITHIN if arguments.within else COUNTS:
+        for steady in arguments.steady:
+            objectives.STEADY = steady or 1e-9
+            found = [over_seeds(made, count, arguments.kind, within=arguments.within) for made in drawn.values()]
+            cells = [f"{micro:.1f} / {macro:.1f}" for micro, macro in [*found, np.mean(found, axis=0)]]
+            print(f"| {count} | {f'{steady:g} | ' if several else ''}" + " | ".join(cells) + " |", flush=True)
+
+
+def over_seeds(several: Sequence[Trial], count: int, kind: str, *, within: bool) -> np.ndarray:
+    """Micro and macro F1 in percent, means over seeds and draws."""
+    found = []
+    for trial in several:
+        for number in range(DRAWS if 0 < count < len(trial.validation) else 1):
+            order = np.random.default_rng([trial.seed, number, count]).permutation(len(trial.validation))
+            known, rest = trial.validation.take(np.sort(order[:count])), trial.validation.take(order[count:])
+            test = rest if within else trial.test
+            if count == 0:
+                calibration = unfitted("setscore-mini", len(test.labels), 0.5)
+            else:
+                calibration = make(kind).fit(known.log_odds, known.gold)
+            metrics = decision_metrics(test.gold, calibration.predict(test.log_odds))
+            found.append([100 * metrics["micro_f1"], 100 * metrics["macro_f1"]])
+    return np.mean(found, axis=0)
+
+
+if __name__ == "__main__":
+    main()

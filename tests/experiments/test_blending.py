@@ -1,0 +1,61 @@
+"""A blend is weighed in experiments as `fit` weighs it, and the model's own scores stay what they are."""
+
+import numpy as np
+import pytest
+
+from setscore import SetScoreClassifier
+from setscore.ensemble import Ensemble
+from setscore.experiments import report
+from setscore.experiments.blending import score_blend, split_blend, weigh
+from setscore.experiments.slices import trials
+
+NAME, SEEDS = "own-cosine", (13, 17)
+
+
+@pytest.fixture
+def blended(backbone):
+    return SetScoreClassifier(backbone=backbone, blend=NAME)
+
+
+def test_what_is_weighed_already_stays(classifier, blended):
+    weighed = SetScoreClassifier(blend=Ensemble(("model", NAME), (0.75, 0.25), ((1.0, 0.0), (12.0, -4.5))))
+    assert split_blend(classifier) == (classifier, None)
+    assert split_blend(weighed) == (weighed, None)
+    alone, name = split_blend(blended)
+    assert (alone.blend, alone.backbone, name) == (None, blended.backbone, NAME)
+
+
+def test_a_report_decides_as_a_fitted_classifier(ready, scored, backbone, tmp_path):
+    made = report.report(ready, scored, SEEDS, ("platt",), blend=NAME, save=tmp_path)
+    pool = ready.parts["pool"]
+    for trial in made.trials:
+        rows = [pool.ids.index(one) for one in trial.validation.ids]
+        known = pool.take(rows)
+        fitted = SetScoreClassifier(pool.labels, backbone=backbone, blend=NAME, calibration="platt")
+        fitted.fit(known.texts, known.gold)
+        new = pool.take([pool.ids.index(one) for one in trial.test.ids])
+        np.testing.assert_allclose(trial.test.log_odds, fitted.decision_function(new.texts), atol=1e-6)
+        decisions = made.summaries[0].rows[trial.seed].decisions
+        np.testing.assert_array_equal(decisions, fitted.predict(new.texts).astype(bool))
+    assert made.config["blend"] == NAME
+    assert any(remark.startswith("blend: seed 13 ") for remark in made.remarks)
+    assert (tmp_path / ready.folder / NAME / "pool" / "scores.json").is_file()
+
+
+def test_before_fit_both_count_one_half(ready, scored, backbone):
+    made = report.report(ready, scored, SEEDS, ("platt",), blend=NAME)
+    plain = report.report(ready, scored, SEEDS, ("platt",))
+    test = trials(scored, SEEDS)[0].test
+    new = ready.parts["pool"].take([ready.parts["pool"].ids.index(one) for one in test.ids])
+    unfitted = SetScoreClassifier(new.labels, backbone=backbone, blend=NAME)
+    (row,) = [s.rows[SEEDS[0]] for s in made.summaries if s.name == "threshold 0.5"]
+    np.testing.assert_array_equal(row.decisions, unfitted.predict(new.texts).astype(bool))
+    assert row.metrics != next(s.rows[SEEDS[0]] for s in plain.summaries if s.name == "threshold 0.5").metrics
+
+
+def test_weights_and_scores_of_a_slice(ready, scored):
+    cosine = score_blend(ready.parts, NAME)["pool"]
+    mixed, chosen = weigh(scored["pool"], cosine, NAME)
+    assert sum(chosen.weights) == 1
+    members = {"model": scored["pool"].log_odds, NAME: cosine.log_odds}
+    np.testing.assert_array_equal(mixed.log_odds, chosen.mix(members))
