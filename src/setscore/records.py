@@ -58,7 +58,8 @@ class LabelSet:
         for position, name in enumerate(self.names):
             if name.strip() in seen:
                 first = seen[name.strip()]
-                raise LabelError(f"label {name!r} stands twice, at {first} and {position}. Remove one of them.")
+                places = f"at {first} and {position}"
+                raise LabelError(f"label {name!r} stands twice, {places}. Remove one of them. Labels count from 0.")
             seen[name.strip()] = position
         self._check_parents()
 

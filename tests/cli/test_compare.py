@@ -51,7 +51,6 @@ def test_without_gold(tmp_path):
     ("arguments", "message"),
     [
         (["--file", "x.txt"], "documents and labels are needed: --file FILE --labels FILE."),
-        (["--file", "x.txt", "--labels", "oil", "--gold"], "--gold needs the inventory as a file"),
         (["--file", "blank.txt", "--labels", "oil"], "row 2 is empty or blank"),
         (["--file", "x.txt", "--labels", "oil", "--backbone", "llada-8b-bas"], "Did you mean 'llada-8b-base'?"),
     ],

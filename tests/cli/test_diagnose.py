@@ -55,7 +55,7 @@ def test_diagnose_works_without_gold_labels_and_says_what_is_left_out(folder, na
         "texts.jsonl": [json.dumps({"text": text}) for text in texts],
     }[name]
     (folder / name).write_text("\n".join(lines) + "\n")
-    code, out, err = setscore("diagnose", "--file", name, "--labels", "labels.txt", folder=folder)
+    code, out, err = setscore("diagnose", "--file", name, "--labels", "oil,sports,music", folder=folder)
     assert code == 0, err
     assert "without gold labels it is not known whether that is right" in out.splitlines()[1]
     assert "Slot bias of the all-masked prompt" in out

@@ -9,6 +9,7 @@ from made_up import write_goemotions
 
 from setscore import SetScoreClassifier
 from setscore.datasets import DATASETS
+from setscore.ensemble import Ensemble
 
 FEW = "fitted on {} documents; with fewer than 50 decisions can get worse, use about 200."
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -296,7 +297,8 @@ def test_datasets_as_a_table_and_as_a_card():
         (["evaluate", "aapd", "--template", "expres"], "error: unknown template 'expres'. Did you mean 'express'?"),
         (["evaluate", "aapd", "--file", "x.csv"], "error: --file stands alone: remove the names of datasets, --slices"),
         (["evaluate", "--file", "x.csv"], "error: --file needs the inventory of labels as well. Add --labels FILE."),
-        (["evaluate", "--file", "x.csv", "--labels", "l.txt"], "error: the file x.csv does not exist."),
+        (["evaluate", "--file", "x.csv", "--labels", "a,b"], "error: the file x.csv does not exist."),
+        (["evaluate", "--file", "x.csv", "--labels", "l.txt"], "error: the label file l.txt cannot be read"),
         (["evaluate", "aapd", "--group-column", "a"], "error: --group-column is about your own documents. Give them"),
         (
             ["calibrate", "--seed", "3"],
@@ -356,3 +358,15 @@ def test_help_shows_examples(command, example):
 
 def test_help_says_what_all_is():
     assert "all for goemotions, reuters, eurlex, ecthr-b, jigsaw, aapd." in setscore("evaluate", "--help")[1]
+
+
+def test_a_blend_is_weighed_and_saved(own):
+    options = ["--separator", "|", "--blend", "own-cosine", "--calibration", "platt"]
+    code, out, err = setscore("calibrate", *OWN, *options, "--out", "blended.json", folder=own)
+    assert (code, out.splitlines()[-1]) == (0, "saved: blended.json")
+    (said,) = re.findall(r"blend: (.*), chosen on all of these documents\.", err)
+    model = SetScoreClassifier.load(own / "blended.json")
+    assert Ensemble.of(model.blend).sentence() == said
+    assert "own-cosine" in Ensemble.of(model.blend).names
+    code, out, err = setscore("evaluate", *OWN, *options, "--no-yardsticks", "--seeds", "13", folder=own)
+    assert (code, "own.csv: blend: seed 13 " in err) == (0, True)

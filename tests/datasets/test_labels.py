@@ -123,9 +123,17 @@ def test_broken_files(write, name, content, message):
         ("a.json", '["\\ud800"]', "the name of label 0 holds a lone surrogate (U+D800) at character 0"),
         ("a.csv", "name,description\n,crude\n", "the name of label 0 is empty or blank."),
         ("a.csv", "description,name\ncrude\n", "the name of label 0 is empty or blank."),
-        ("a.txt", "oil\nsports\noil\n", "label 'oil' stands twice, at 0 and 2. Remove one of them."),
-        ("a.csv", "name\noil\nsports\noil\n", "label 'oil' stands twice, at 0 and 2. Remove one of them."),
-        ("a.yaml", "- oil\n- oil\n", "label 'oil' stands twice, at 0 and 1. Remove one of them."),
+        (
+            "a.txt",
+            "oil\nsports\noil\n",
+            "label 'oil' stands twice, at 0 and 2. Remove one of them. Labels count from 0.",
+        ),
+        (
+            "a.csv",
+            "name\noil\nsports\noil\n",
+            "label 'oil' stands twice, at 0 and 2. Remove one of them. Labels count from 0.",
+        ),
+        ("a.yaml", "- oil\n- oil\n", "label 'oil' stands twice, at 0 and 1. Remove one of them. Labels count from 0."),
         # Parsers keep the last of equal keys and say nothing; a description would be lost.
         ("a.yaml", "oil: a\nsports: b\noil: c\n", "'oil' stands twice in one mapping. Remove one of them."),
         ("a.json", '{"oil": "a", "oil": "c"}', "'oil' stands twice in one mapping. Remove one of them."),
@@ -188,7 +196,7 @@ def test_a_file_on_the_command_line(write):
         ("oil,sports,", LabelError, "the name of label 2 is empty or blank. Labels count from 0."),
         ("", LabelError, "there are no labels. Give at least one, for example labels=['oil', 'sports']."),
         ("lab.ymal", LabelError, "'lab.ymal' looks like a file; a label file ends in .txt, .csv, .yaml, .yml, .json."),
-        ("oil,oil", LabelError, "label 'oil' stands twice, at 0 and 1. Remove one of them."),
+        ("oil,oil", LabelError, "label 'oil' stands twice, at 0 and 1. Remove one of them. Labels count from 0."),
         ("missing.yaml", DataFileError, "the label file missing.yaml cannot be read: No such file or directory."),
     ],
 )

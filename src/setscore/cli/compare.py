@@ -42,11 +42,9 @@ def compare_attention(
     """
     if own.file is None or own.labels is None:
         raise SetScoreError("documents and labels are needed: --file FILE --labels FILE.")
-    inventory = parse_labels(str(own.labels))
+    inventory = parse_labels(own.labels)
     truth: BoolArray | None = None
     if gold:
-        if not own.labels.is_file():
-            raise SetScoreError("--gold needs the inventory as a file: --labels FILE.")
         dataset = own.load()
         dataset = dataset if limit is None else dataset.head(min(limit, len(dataset)))
         inventory, texts, truth = dataset.labels, list(dataset.texts), dataset.gold

@@ -13,7 +13,7 @@ from rich.table import Table
 from setscore.backbones import load_backbone
 from setscore.cli import options
 from setscore.cli.console import progress, remark, results, watch_steps
-from setscore.datasets import Columns, read_documents, read_labels
+from setscore.datasets import Columns, parse_labels, read_documents
 from setscore.datasets.own import has_gold
 from setscore.errors import DataFileError, SetScoreError
 from setscore.experiments import diagnosis
@@ -144,7 +144,7 @@ def _without_gold(own: options.Own, most: int) -> Material:
             else f"{own.file} holds no documents."
         )
     texts = [row.document.text for row in rows if row.document is not None]
-    return Material(own.file.name, texts, read_labels(own.labels), None)
+    return Material(own.file.name, texts, parse_labels(own.labels), None)
 
 
 def _show_slots(found: Measured, labels: LabelSet) -> None:

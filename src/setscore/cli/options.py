@@ -13,7 +13,7 @@ import setscore.calibration as calibrations
 from setscore import prompts, scorers
 from setscore.backbones import load_backbone
 from setscore.classifier import SetScoreClassifier
-from setscore.datasets import Dataset, find_source, load_files
+from setscore.datasets import Dataset, find_source, load_files, parse_labels
 from setscore.ensemble import blend_of
 from setscore.errors import SetScoreError
 from setscore.experiments import PAPER_SETS, prepare
@@ -152,7 +152,8 @@ class Own:
         Path | None, typer.Option("--file", "-f", help="Your own labelled documents: .csv, .jsonl or .parquet.")
     ] = None
     labels: Annotated[
-        Path | None, typer.Option("--labels", "-l", help="The inventory: a .txt, .csv, .yaml or .json file.")
+        str | None,
+        typer.Option("--labels", "-l", help="The inventory: a .txt, .csv, .yaml or .json file, or names with commas."),
     ] = None
     text_column: Annotated[str, typer.Option(help="Column or field with the text.")] = "text"
     labels_column: Annotated[str, typer.Option(help="... with the labels: a list, or one text with a separator.")] = (
@@ -168,7 +169,7 @@ class Own:
 
     def load(self, group_column: str | None = None, *, inventory: LabelSet | None = None) -> Dataset:
         """The documents with their labels, and the groups of a column; an inventory that is known needs no --labels."""
-        labels = inventory if self.labels is None else self.labels
+        labels = inventory if self.labels is None else parse_labels(self.labels)
         if self.file is None or labels is None:
             raise SetScoreError("--file needs the inventory of labels as well. Add --labels FILE.")
         return load_files(
