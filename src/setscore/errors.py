@@ -54,7 +54,8 @@ class MissingExtraError(SetScoreError, ImportError):
     """An optional part is not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs the extra {extra!r}: pip install 'dllm-setscore[{extra}]'")
+        command = f"pip install 'dllm-setscore[{extra}]', in a clone '.[{extra}]'"
+        super().__init__(f"{what} needs the extra {extra!r}: {command}.")
 
 
 class TruncationWarning(UserWarning):

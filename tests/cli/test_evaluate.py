@@ -11,7 +11,7 @@ from setscore import SetScoreClassifier
 from setscore.datasets import DATASETS
 from setscore.ensemble import Ensemble
 
-FEW = "fitted on {} documents; with fewer than 50 decisions can get worse, use about 200."
+FEW = "fitted on {} documents; with fewer than 50, decisions can get worse, use about 200."
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -188,7 +188,7 @@ def test_calibrate_saves_a_classifier_that_classify_reads(own):
     lines = out.splitlines()
     assert code == 0
     assert err.splitlines()[0] == "own.csv pool: scoring; 10 documents"
-    assert err.splitlines()[1].startswith("fitted on 10 documents; with fewer than 50 decisions can get worse")
+    assert err.splitlines()[1].startswith("fitted on 10 documents; with fewer than 50, decisions can get worse")
     assert lines[0] == "fitted on 10 documents, 2 labels"
     assert re.fullmatch(r"chosen: temperature [\d.]+ by likelihood", lines[1])
     assert lines[3].split() == ["decided", "by", "micro-F1", "macro-F1", "ECE", "raw", "ECE"]
@@ -364,7 +364,7 @@ def test_a_blend_is_weighed_and_saved(own):
     options = ["--separator", "|", "--blend", "own-cosine", "--calibration", "platt"]
     code, out, err = setscore("calibrate", *OWN, *options, "--out", "blended.json", folder=own)
     assert (code, out.splitlines()[-1]) == (0, "saved: blended.json")
-    (said,) = re.findall(r"blend: (.*), chosen on all of these documents\.", err)
+    (said,) = re.findall(r"blend: (.*), chosen on all of these documents, which", err)
     model = SetScoreClassifier.load(own / "blended.json")
     assert Ensemble.of(model.blend).sentence() == said
     assert "own-cosine" in Ensemble.of(model.blend).names

@@ -33,7 +33,7 @@ def test_model_then_yardsticks_then_oracles(ready, scored):
         ("oracle per label, macro", "oracle"),
     ]
     assert made.remarks == (
-        "fitted on 30 documents; with fewer than 50 decisions can get worse, use about 200.",
+        "fitted on 30 documents; with fewer than 50, decisions can get worse, use about 200.",
         "the cosine yardstick reads at most the first 256 tokens of a document.",
     )
     assert [summary.name for summary in report.report(ready, scored, SEEDS, ["platt"]).summaries][2] == "oracle global"

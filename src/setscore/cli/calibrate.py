@@ -18,7 +18,7 @@ from setscore.cli.tables import abstained, show_labels, show_rows
 from setscore.datasets import Dataset, find_source, load_dataset
 from setscore.errors import FewDocumentsWarning, SetScoreError
 from setscore.experiments import Row, Scored, cross_validated
-from setscore.experiments.blending import score_blend, split_blend, weigh
+from setscore.experiments.blending import halves, score_blend, split_blend, weigh
 from setscore.experiments.comparison import learnt, seed_classifier
 from setscore.experiments.evaluation import UNFITTED, VALIDATION_SIZE, unfitted
 from setscore.experiments.report import calibrated, score_slice
@@ -80,22 +80,25 @@ def calibrate(
         if start := seed_classifier(classifier):  # such a scorer learns from these documents before it scores them
             classifier = learnt(classifier, score_slice(pool, wanted, seed, start, tell=told), kind)
         scored = score_slice(pool, wanted, seed, classifier, save=save, tell=told)
-    chosen = None
+    before, chosen = scored, None
     if blend is not None:
         drawn = pool if wanted is None or wanted >= len(pool) else pool.draw(wanted, seed)[0]
-        scored, chosen = weigh(scored, score_blend({"slice": drawn}, blend)["slice"], blend)
+        cosine = score_blend({"slice": drawn}, blend)["slice"]
+        before, (scored, chosen) = halves(scored, cosine, blend), weigh(scored, cosine, blend)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FewDocumentsWarning)
         fitted = calibrated(classifier, pool.labels, scored, kind, chosen)
     remarks = [*(str(warning.message) for warning in caught), *scored.notes]
     if chosen is not None:
-        remarks.append(f"blend: {chosen.sentence()}, chosen on all of these documents.")
+        remarks.append(
+            f"blend: {chosen.sentence()}, chosen on all of these documents, which flatters the cross-validated row."
+        )
     if cut := int(scored.truncated.sum()):
         remarks.append(
             f"{cut} of {len(scored)} documents were truncated: only their beginning was read."
             " Use --long-documents chunk to read them whole."
         )
-    rows = {UNFITTED: unfitted(scored)}
+    rows = {UNFITTED: unfitted(before)}
     if len(scored) > 1:
         rows[f"{kind}, cross-validated"] = cross_validated(scored, kind)
     _show(fitted, scored, rows, remarks, per_label=per_label)

@@ -39,17 +39,22 @@ def weigh(model: Scored, cosine: Scored, name: str) -> tuple[Scored, Ensemble]:
     return replace(model, log_odds=chosen.mix(members)), chosen
 
 
+def halves(model: Scored, cosine: Scored, name: str) -> Scored:
+    """The mixture before anything is fitted."""
+    plain = ensemble.blend_of(name)
+    assert plain is not None  # a name was given
+    return replace(model, log_odds=plain.mix({"model": model.log_odds, name: cosine.log_odds}))
+
+
 def blend_trials(
     drawn: Sequence[Trial], cosines: Mapping[str, Scored], name: str
 ) -> tuple[list[Trial], list[Trial], list[str]]:
     """The trials blended: as before `fit`, and with the weights of each seed's validation documents; and a remark."""
     before, after, chosen = [], [], []
-    plain = ensemble.blend_of(name)
-    assert plain is not None  # a name was given
     for trial, other in zip(drawn, trials(cosines, [trial.seed for trial in drawn]), strict=True):
         validation, weighed = weigh(trial.validation, other.validation, name)
         test = {"model": trial.test.log_odds, name: other.test.log_odds}
-        before.append(replace(trial, test=replace(trial.test, log_odds=plain.mix(test))))
+        before.append(replace(trial, test=halves(trial.test, other.test, name)))
         after.append(Trial(trial.seed, validation, replace(trial.test, log_odds=weighed.mix(test))))
         chosen.append(f"seed {trial.seed} {weighed.sentence()}")
     return before, after, [f"blend: {'; '.join(chosen)}."]

@@ -148,7 +148,8 @@ def report_saved(experiment: Experiment, scored: Mapping[str, Scored], classifie
     """A fitted classifier on all documents of one part; a remark if it was fitted on some of them."""
     (test,) = scored.values()
     trial = Trial(WHOLE, test.take(np.arange(0)), test)
-    rows = [decided(classifier.current_calibration(), test), unfitted(test), every_label(test), *oracles(test)]
+    plain = [unfitted(test)] if classifier.blend is None else []  # weights of a blend are fitted too
+    rows = [decided(classifier.current_calibration(), test), *plain, every_label(test), *oracles(test)]
     flattered = flattery(classifier.current_calibration(), test)
     remarks = [*_remarks(experiment, scored), *([flattered] if flattered else [])]
     parts = tuple(summarise({WHOLE: rows}))
