@@ -16,7 +16,6 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +40,9 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=2000, metavar="N", help="with --smoke: of the data every N-th row")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    found = stages(arguments, yaml.safe_load((HERE / "config.yaml").read_text()))
-    for together, several in groupby(found, key=lambda stage: stage[0].startswith("train run ")):
-        with ThreadPoolExecutor(arguments.at_once if together else 1) as pool:
-            list(pool.map(perform, several))
+    with ThreadPoolExecutor(arguments.at_once) as pool:
+        for together in stages(arguments, yaml.safe_load((HERE / "config.yaml").read_text())):
+            list(pool.map(perform, together))
 
 
 def perform(stage: Stage) -> None:
@@ -57,8 +55,8 @@ def perform(stage: Stage) -> None:
     subprocess.run([sys.executable, *command], check=True)
 
 
-def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[Stage]:
-    """Name, the file that shows that it is done, and the command, in order."""
+def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[Stage]]:
+    """Name, the file that shows that it is done, and the command, in order; those of one list may run at once."""
     out, base = arguments.out, arguments.base or find_base()
     package = arguments.package or out / "package"
     store, taught, weights = out / "prepared.npz", out / "taught", out / "weights.safetensors"
@@ -66,54 +64,53 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[Stage]
     common = {"--store": store, "--taught": taught, "--base": base, "--tokenizer": TOKENIZER}
     evaluation = {"--evaluation": arguments.evaluation} if arguments.evaluation else {}
     every = {"--every": arguments.every} if arguments.smoke else {}
-    found = [
+    first = [
         stage("prepare", store, {"--data": arguments.data, "--tokenizer": TOKENIZER, "--out": store, **evaluation,
                                  "--summary": out / "summary.json", **every}),
         stage("teach", taught / "cosines.npy", {"--store": store, "--base": base, "--out": taught}),
     ]  # fmt: skip
-    runs, shares = training(arguments, config, common)
-    averaged = [str(wanted) for _, wanted, _ in runs[1:]]
+    language, runs, shares = training(arguments, config, common)
+    averaged = [str(wanted) for _, wanted, _ in runs]
     name, _, command = stage(
         "average", weights, {"--shift": config["shift"], "--tokenizer": TOKENIZER, "--out": weights}
     )
-    found += [*runs, (name, weights, [command[0], *averaged, "--share", *map(str, shares), *command[1:]])]
+    last = [(name, weights, [command[0], *averaged, "--share", *map(str, shares), *command[1:]])]
     export = {"--weights": weights, "--tokenizer": TOKENIZER, "--texts": texts, "--out": package}
     parity = HERE.parents[1] / "tests" / "data" / "fp32_log_odds.json" if arguments.package else out / "parity.json"
     flips = {"--flips": 1} if arguments.smoke else {}  # a toy's log-odds all lie near 0
-    found.append(stage("export", package / "manifest.json", {**export, "--parity": parity, **flips}))
+    last.append(stage("export", package / "manifest.json", {**export, "--parity": parity, **flips}))
     sane = {"--weights": weights, "--tokenizer": TOKENIZER, "--data": arguments.data, "--out": out / "sanity.json"}
     if arguments.smoke:
         sane["--passages"] = 5
-    found.append(stage("sanity", out / "sanity.json", sane))
+    last.append(stage("sanity", out / "sanity.json", sane))
     card = package / "README.md"
-    found.append(stage("card", card, {"--run": out, "--parity": parity, "--out": card}))
-    return found
+    last.append(stage("card", card, {"--run": out, "--parity": parity, "--out": card}))
+    return [*([one] for one in (*first, language)), runs, *([one] for one in last)]
 
 
 def training(
     arguments: argparse.Namespace, config: dict[str, Any], common: dict[str, Any]
-) -> tuple[list[Stage], list[float]]:
+) -> tuple[Stage, list[Stage], list[float]]:
     """The run that makes a language model, then the short ones; and the shares of these in the mean."""
-    out, found, shares = arguments.out, list[Stage](), list[float]()
+    out, runs, shares = arguments.out, list[Stage](), list[float]()
     validation = {"--validation": arguments.validation} if arguments.validation else {}
     smoke = ["--workers", "0", "--device", "cpu"] if arguments.smoke else ["--compile", "--workers", "4"]
 
-    def add(title: str, name: str, base: Path, run: dict[str, Any]) -> Path:
+    def train(name: str, base: Path, run: dict[str, Any]) -> Stage:
         folder, steps = out / f"run-{name}", 3 if arguments.smoke else run["steps"]
         options = {**common, "--base": base, "--out": folder, "--steps": steps, "--seed": run["seed"], **validation}
-        _, wanted, command = stage("train", folder / "weights.safetensors", options)
+        title, wanted, command = stage("train", folder / "weights.safetensors", options)
         extra = [*run["settings"], *(["rows=2"] if arguments.smoke else [])]
-        found.append((f"{title} {name}", wanted, [*command, *smoke, "--set", *extra]))
-        return wanted
+        return f"{title} {name}", wanted, [*command, *smoke, "--set", *extra]
 
-    language = add("train", "language", common["--base"], config["language"])
-    bases = {"encoder": common["--base"], "language": language}
-    for group, runs in config["runs"].items():
-        chosen = runs[:1] if arguments.smoke else runs
+    language = train("language", common["--base"], config["language"])
+    bases = {"encoder": common["--base"], "language": language[1]}
+    for group, several in config["runs"].items():
+        chosen = several[:1] if arguments.smoke else several
         for number, run in enumerate(chosen, start=1):
-            add("train run", f"{group}-{number}", bases[group], run)
+            runs.append(train(f"{group}-{number}", bases[group], run))
             shares.append(1 / len(chosen))
-    return found, shares
+    return language, runs, shares
 
 
 def stage(name: str, wanted: Path, options: dict[str, Any]) -> Stage:

@@ -9,11 +9,16 @@ OBJECTIVES = ("micro_f1", "macro_f1", "sample_f1", "cost")
 STEADY = 100.0  # gold labels; chosen on parts of the 200-document validation slices (benchmarks/few_documents.py)
 TINY = 1e-9
 
+Gold = BoolArray | FloatArray
+
 
 def best_thresholds(
-    probabilities: FloatArray, gold: BoolArray, asked: BoolArray, objective: str, cost: tuple[float, float] = (1.0, 1.0)
+    probabilities: FloatArray, gold: Gold, asked: BoolArray, objective: str, cost: tuple[float, float] = (1.0, 1.0)
 ) -> FloatArray:
     """One threshold per label [n_labels]: the same for all, except for "macro_f1", where each label has its own.
+
+    For the two F1s gold labels may be probabilities: then F1 is the one expected, about 2 sum_K p / (|K| + sum p) for
+    the pairs K that are predicted, and its best cut is half of the best F1 (Lipton, Elkan and Naryanaswamy, 2014).
 
     micro_f1   the cut over all pairs with the highest F1
     macro_f1   the same for each label; a label without gold documents gets the micro cut
@@ -24,14 +29,14 @@ def best_thresholds(
     if objective == "cost":
         return np.full(labels, cost[0] / (cost[0] + cost[1]))
     if objective == "sample_f1":
-        return np.full(labels, _best_sample_cut(probabilities, gold, asked))
-    overall = best_cut(probabilities[asked], gold[asked], int(gold.sum()))
+        return np.full(labels, _best_sample_cut(probabilities, gold.astype(np.bool_), asked))
+    overall = best_cut(probabilities[asked], gold[asked], float(gold.sum()))
     if objective == "micro_f1":
         return np.full(labels, overall)
     cuts = np.full(labels, overall)
     for i in range(labels):
         if gold[asked[:, i], i].any():
-            cuts[i] = best_cut(probabilities[asked[:, i], i], gold[asked[:, i], i], int(gold[:, i].sum()))
+            cuts[i] = best_cut(probabilities[asked[:, i], i], gold[asked[:, i], i], float(gold[:, i].sum()))
     return cuts
 
 
@@ -47,33 +52,14 @@ def steady_thresholds(
     observed = best_thresholds(probabilities, gold, asked, objective, cost)
     if objective not in ("micro_f1", "macro_f1"):
         return observed
-    counts, missed, columns = (gold & asked).sum(axis=0), (gold & ~asked).sum(axis=0), probabilities.shape[1]
-    if objective == "micro_f1":
-        counts, expected = counts.sum(), np.full(columns, expected_cut(probabilities[asked], missed.sum()))
-    else:
-        expected = np.array([expected_cut(probabilities[asked[:, i], i], missed[i]) for i in range(columns)])
+    expected = best_thresholds(probabilities, np.where(asked, probabilities, gold), asked, objective)
+    counts = (gold & asked).sum(axis=0 if objective == "macro_f1" else None)
     share = counts / (counts + STEADY)
     inside = [logit(np.clip(cut, TINY, 1 - TINY)) for cut in (observed, expected)]
     return np.asarray(expit(share * inside[0] + (1 - share) * inside[1]))
 
 
-def expected_cut(probabilities: FloatArray, missed: float = 0) -> float:
-    """The cut with the highest expected F1 if probabilities are true; `missed` counts gold labels never asked.
-
-    Predicting the pairs K gives about 2 sum_K p / (|K| + sum p). The best cut is half of the best F1 (Lipton, Elkan and
-    Naryanaswamy, 2014).
-    """
-    ranked = np.sort(probabilities)[::-1]
-    hits = np.cumsum(ranked)
-    if not len(ranked) or hits[-1] <= 0:
-        return 0.5
-    f1 = 2 * hits / (np.arange(1, len(ranked) + 1) + hits[-1] + missed)
-    last_of_ties = np.append(ranked[1:] != ranked[:-1], True)
-    best = int(np.argmax(np.where(last_of_ties, f1, -1.0)))
-    return halfway(float(ranked[best]), float(ranked[best + 1]) if best + 1 < len(ranked) else 0.0)
-
-
-def best_cut(scores: FloatArray, gold: BoolArray, positives: int) -> float:
+def best_cut(scores: FloatArray, gold: Gold, positives: float) -> float:
     """The cut in [0, 1] with the highest F1: every distinct score is tried; of equals the highest cut.
 
     `positives` counts all gold labels, those never asked included, because they are missed at every cut.
@@ -81,7 +67,7 @@ def best_cut(scores: FloatArray, gold: BoolArray, positives: int) -> float:
     if positives == 0 or not gold.any():
         return 0.5
     order = np.argsort(-scores, kind="stable")
-    ranked, hits = scores[order], np.cumsum(gold[order])
+    ranked, hits = scores[order], np.cumsum(gold[order], dtype=np.float64)
     last_of_ties = np.append(ranked[1:] != ranked[:-1], True)
     f1 = 2 * hits / (np.arange(1, len(ranked) + 1) + positives)
     best = int(np.argmax(np.where(last_of_ties, f1, -1.0)))

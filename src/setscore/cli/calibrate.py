@@ -21,7 +21,7 @@ from setscore.experiments import Row, Scored, cross_validated
 from setscore.experiments.blending import halves, score_blend, split_blend, weigh
 from setscore.experiments.comparison import learnt, seed_classifier
 from setscore.experiments.evaluation import UNFITTED, VALIDATION_SIZE, unfitted
-from setscore.experiments.report import calibrated, score_slice
+from setscore.experiments.report import calibrated, draw_slice, score_slice
 from setscore.storage import write_json
 
 FORMAT = "setscore.calibration/1"
@@ -82,8 +82,7 @@ def calibrate(
         scored = score_slice(pool, wanted, seed, classifier, save=save, tell=told)
     before, chosen = scored, None
     if blend is not None:
-        drawn = pool if wanted is None or wanted >= len(pool) else pool.draw(wanted, seed)[0]
-        cosine = score_blend({"slice": drawn}, blend)["slice"]
+        cosine = score_blend({"slice": draw_slice(pool, wanted, seed)}, blend)["slice"]
         before, (scored, chosen) = halves(scored, cosine, blend), weigh(scored, cosine, blend)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FewDocumentsWarning)

@@ -109,8 +109,8 @@ def evaluate(
         check_plots()
     wanted = _wanted(names, documents, own, group_column, None if saved is None else LabelSet.of(classifier.labels))
     if saved is None and (len(model.scorers()) > 1 or seed_of(model.scorers()[0]) is not None):
-        if pictures or save or group_column or per_label or pairs or compare:
-            several = "--pictures, --save, --group-column, --per-label, --paired and --compare"
+        if pictures or save or group_column or per_label or pairs or compare or model.blend:
+            several = "--pictures, --save, --group-column, --per-label, --paired, --compare and --blend"
             raise SetScoreError(f"{several} are for one scorer that learns nothing.")
         _compare(wanted, model, drawn, kinds[0], json)
         return

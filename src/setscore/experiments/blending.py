@@ -27,7 +27,7 @@ def split_blend(classifier: SetScoreClassifier) -> tuple[SetScoreClassifier, str
 def score_blend(parts: Mapping[str, Dataset], name: str, folder: Path | None = None) -> dict[str, Scored]:
     """The cosines that a blend of this name mixes in; with a folder, kept there."""
     return {
-        part: score_cosine(dataset, folder=None if folder is None else folder / name / part, encoder=BLENDS[name])
+        part: score_cosine(dataset, None, folder and folder / name / part, BLENDS[name], f"blend={name!r}")
         for part, dataset in parts.items()
     }
 

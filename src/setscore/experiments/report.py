@@ -78,6 +78,11 @@ def score_parts(
     return scored
 
 
+def draw_slice(pool: Dataset, size: int | None, seed: int) -> Dataset:
+    """`size` documents drawn from the pool with `seed`, or all of it."""
+    return pool if size is None or size >= len(pool) else pool.draw(size, seed)[0]
+
+
 def score_slice(
     pool: Dataset,
     size: int | None,
@@ -87,14 +92,13 @@ def score_slice(
     save: Path | None = None,
     tell: Tell | None = None,
 ) -> Scored:
-    """A labelled slice to fit on, scored: `size` documents drawn from the pool with `seed`, or all of it.
+    """A labelled slice to fit on (`draw_slice`), scored.
 
     Scores of the whole pool that `score_parts` saved are drawn from, so that nothing is asked again.
     """
-    whole = prepare_own(pool)
-    if size is None or size >= len(pool):
+    whole, drawn = prepare_own(pool), draw_slice(pool, size, seed)
+    if size is None or drawn is pool:
         return score_parts(whole, classifier, save=save, tell=tell)["pool"]
-    drawn, _ = pool.draw(size, seed)
     if save is not None and (known := saved_scores(pool, classifier, save / whole.folder / "pool")):
         if tell is not None:
             tell("slice", size, size, f"re-using the scores in {save / whole.folder / 'pool'}")
@@ -201,10 +205,9 @@ def calibrated(
 
     `blend` is what mixed the scores.
     """
-    model = SetScoreClassifier(**classifier.get_params(deep=False) | {"labels": labels, "calibration": kind})
+    params = classifier.get_params(deep=False) | {"labels": labels, "calibration": kind}
+    model = SetScoreClassifier(**params if blend is None else params | {"blend": blend})
     model.labels_ = labels
-    if blend is not None:
-        model.blend = model.blend_ = blend
     model.learned_ = getattr(classifier, "learned_", {})
     model.calibration_ = calibrations.fit(kind, scored.log_odds, scored.gold)
     return model

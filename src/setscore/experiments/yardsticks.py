@@ -12,9 +12,10 @@ from sklearn.linear_model import LogisticRegression
 
 from setscore.calibration.objectives import best_thresholds
 from setscore.datasets import Dataset
+from setscore.ensemble import cosines
 from setscore.experiments.evaluation import Kind, Row, evaluate, measure
 from setscore.experiments.scored import FILE, Scored
-from setscore.shortlist import ENCODER, Encode, load_encoder, unit
+from setscore.shortlist import ENCODER, Encode, load_encoder
 
 
 def label_prior(validation: Scored, test: Scored) -> Row:
@@ -48,7 +49,11 @@ def every_label(test: Scored) -> Row:
 
 
 def score_cosine(
-    dataset: Dataset, encode: Encode | None = None, folder: str | Path | None = None, encoder: str = ENCODER
+    dataset: Dataset,
+    encode: Encode | None = None,
+    folder: str | Path | None = None,
+    encoder: str = ENCODER,
+    purpose: str = "the cosine yardstick",
 ) -> Scored:
     """The cosine between document and label text (its description where there is one), in the place of log-odds.
 
@@ -59,11 +64,11 @@ def score_cosine(
         saved = Scored.load(folder)
         if saved.config == config:
             return replace(saved, groups=dataset.groups)
-    encode = encode or load_encoder(encoder, purpose="the cosine yardstick")
-    documents, labels = (unit(encode(texts)).astype(np.float64) for texts in (dataset.texts, dataset.labels.texts))
+    encode = encode or load_encoder(encoder, purpose=purpose)
     nothing = np.zeros(len(dataset), dtype=np.bool_)
-    parts = (dataset.name, dataset.split, dataset.labels.names, dataset.ids, documents @ labels.T, dataset.gold)
-    scored = Scored(*parts, nothing, dataset.notes, config, dataset.groups)
+    parts = (dataset.name, dataset.split, dataset.labels.names, dataset.ids)
+    values = cosines(dataset.texts, dataset.labels, encode), dataset.gold
+    scored = Scored(*parts, *values, nothing, dataset.notes, config, dataset.groups)
     if folder is not None:
         scored.save(folder)
     return scored

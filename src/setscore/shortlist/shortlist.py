@@ -92,6 +92,9 @@ class Shortlist:
         """The encoder, as the retriever reads with it: the paper's as it was trained, windows to a fixed length."""
         return load_encoder(self.encoder_name, read=self._read)
 
+    def _index(self, labels: LabelSet, encode: Encode) -> VectorIndex:
+        return _vector_index(labels.texts, f"{self.encoder_name} {self._read}", self.cache, encode)
+
     def fitted(
         self, texts: Sequence[str], labels: LabelSet, gold: BoolArray | None = None, *, encode: Encode | None = None
     ) -> "Shortlist":
@@ -99,7 +102,7 @@ class Shortlist:
         if self.retriever != "fused" or self.k >= len(labels):
             return self
         encode_ = encode or self.load()
-        index = _vector_index(labels.texts, f"{self.encoder_name} {self._read}", self.cache, encode_)
+        index = self._index(labels, encode_)
         found = list(_cosines(index, self._passages(texts), encode_, len(labels)))
         cosines, vectors = (np.stack(part) for part in zip(*found, strict=True))
         return replace(self, memory=Memory.of(cosines, vectors, gold))
@@ -136,7 +139,7 @@ class Shortlist:
             lexical = _lexical_index(labels.names, labels.texts)
             return [(_positive(lexical.scores(text)), None) for text in texts]
         encode_ = encode or self.load()
-        index = _vector_index(labels.texts, f"{self.encoder_name} {self._read}", self.cache, encode_)
+        index = self._index(labels, encode_)
         if self.retriever == "cosine":
             return [(scores, None) for scores, _ in _cosines(index, [[text] for text in texts], encode_, depth)]
         lexical = _lexical_index(labels.names, labels.texts)
