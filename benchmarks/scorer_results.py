@@ -1,12 +1,12 @@
 """Every scorer on the same documents: the tables of docs/scorer-results.md.
 
-    python benchmarks/scorer_results.py score --data-dir DATA --save FOLDER --jobs 16
+    python benchmarks/scorer_results.py score --data-dir DATA --save FOLDER --jobs 16 --page docs/scorer-results.md
     python benchmarks/scorer_results.py table --save FOLDER --page docs/scorer-results.md
 
 `score` divides the documents of each dataset into shards, and gives each shard and scorer to a process of one thread. A
 shard is a file in FOLDER, written whole: what is there is not scored again, so a run that was stopped goes on. Scorers
 that start from another one learn on the validation documents of each seed, from that one's scores of all documents.
-`table` joins the files and writes the tables between the page's two marks.
+Then, or with `table` alone, the files are joined and the tables written between the page's two marks.
 
 Time is measured inside each process, beside that of per_label on the same documents: only their ratio means something.
 With --weights the training code computes the same prompts in fp32, on a GPU if there is one: refinement asks hundreds
@@ -83,14 +83,13 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.what == "score":
         score(arguments)
+    text = "".join(tables(name, arguments.scorers, arguments.save) for name in arguments.datasets)
+    if arguments.page is None:
+        print(text)
     else:
-        text = "".join(tables(name, arguments.scorers, arguments.save) for name in arguments.datasets)
-        if arguments.page is None:
-            print(text)
-        else:
-            page = arguments.page.read_text(encoding="utf-8")
-            before, after = page.split(BEGIN)[0], page.split(END)[1]
-            arguments.page.write_text(f"{before}{BEGIN}\n{text}{END}{after}", encoding="utf-8")
+        page = arguments.page.read_text(encoding="utf-8")
+        before, after = page.split(BEGIN)[0], page.split(END)[1]
+        arguments.page.write_text(f"{before}{BEGIN}\n{text}{END}{after}", encoding="utf-8")
 
 
 def score(arguments: argparse.Namespace) -> None:
