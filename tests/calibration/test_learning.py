@@ -65,8 +65,22 @@ def test_fit_learns_and_a_new_fit_starts_anew(scorer):
     assert (fresh.predict(TEXTS) == model.predict(TEXTS)).all()
 
 
-def test_the_seed_of_jsr_is_the_calibrated_decision_of_per_label():
+@pytest.mark.parametrize("kind", ["temperature", "platt"])
+def test_the_seed_of_jsr_is_the_calibrated_decision_of_per_label(kind):
     """The note on the paper: no sweeps are the per-label row, from the same scores."""
+    backbone = PlantedBackbone()
+    gold = np.array([[backbone.affinity(text, name) > 1 for name in NAMES] for text in TEXTS])
+    per_label, none = (
+        SetScoreClassifier(NAMES, backbone=backbone, scorer=name, calibration=kind).fit(TEXTS, gold)
+        for name in ("per_label", "jsr?sweeps=0")
+    )
+    assert (per_label.predict(TEXTS) == none.predict(TEXTS)).all()
+    cuts = np.array(none.learned_["cuts"])
+    assert ((none.decision_function(TEXTS) >= cuts) == per_label.predict(TEXTS)).all()
+
+
+def test_with_a_calibration_that_knows_the_level_the_seed_is_that_of_labels_alone():
+    """`auto` may decide by the whole document, which no cut can do: the seed is the best that looks at one label."""
     backbone = PlantedBackbone()
     gold = np.array([[backbone.affinity(text, name) > 1 for name in NAMES] for text in TEXTS])
     per_label, none = (
@@ -74,5 +88,6 @@ def test_the_seed_of_jsr_is_the_calibrated_decision_of_per_label():
         for name in ("per_label", "jsr?sweeps=0")
     )
     assert (per_label.predict(TEXTS) == none.predict(TEXTS)).all()
-    cuts = np.array(none.learned_["cuts"])
-    assert ((none.decision_function(TEXTS) >= cuts) == per_label.predict(TEXTS)).all()
+    log_odds = none.decision_function(TEXTS)
+    alone = calibrations.make("auto").label_by_label().fit(log_odds, gold)
+    assert ((log_odds >= np.array(none.learned_["cuts"])) == alone.predict(log_odds)).all()

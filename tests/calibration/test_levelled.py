@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 from scipy.special import expit
-from slices import NOT_ASKED, biased, f1
+from slices import NOT_ASKED, biased, f1, slices
 
-from setscore.calibration import AutoCalibration, LevelledCalibration, PlattCalibration
+from setscore.calibration import AutoCalibration, LevelledCalibration, PlattCalibration, restore
 from setscore.calibration.auto import LabelByLabel
+from setscore.calibration.levelled import PRIOR
+from setscore.logistic import RIDGE, Prior
 
 
 def shifted(seed, documents=300, labels=8):
@@ -20,7 +23,7 @@ def test_a_shift_of_whole_documents_is_taken_off():
     (log_odds, gold), (fresh, answers) = shifted(0), shifted(1, documents=2000)
     levelled, platt = (kind().fit(log_odds, gold) for kind in (LevelledCalibration, PlattCalibration))
     assert f1(answers, levelled.predict(fresh)) > f1(answers, platt.predict(fresh)) + 0.05
-    own, mean, maximum = levelled.levels_
+    own, mean, maximum, _ = levelled.levels_
     assert own > 0 > mean + maximum
 
 
@@ -54,10 +57,58 @@ def test_a_label_that_was_not_asked_stands_in_with_its_mean():
 
 
 @pytest.mark.parametrize("gold", [0, 1])
-def test_slices_that_teach_nothing(gold):
-    fitted = LevelledCalibration().fit([[1.0, NOT_ASKED], [2.0, NOT_ASKED]], np.full((2, 2), gold))
-    assert fitted.levels_.tolist() == [1, 0, 0]
+def test_gold_of_one_kind_moves_the_probabilities_its_way(gold):
+    log_odds = np.array([[1.0, NOT_ASKED], [2.0, NOT_ASKED]])
+    fitted = LevelledCalibration().fit(log_odds, np.full((2, 2), gold))
+    moved = fitted.transform(log_odds)[:, 0] - expit(log_odds[:, 0])
+    assert (moved > 0).all() if gold else (moved < 0).all()
     assert np.isfinite(fitted.transform([[0.5, 0.5]])).all()
+
+
+@settings(deadline=None)
+@given(slices(not_asked=False))
+def test_without_data_the_probabilities_are_the_model_s_own(labelled):
+    fresh, gold = labelled
+    fitted = LevelledCalibration().fit(np.full(fresh.shape, NOT_ASKED), gold)
+    assert fitted.levels_.tolist() == [1, 0, 0, 0]
+    np.testing.assert_allclose(fitted.transform(fresh), expit(fresh), rtol=1e-9)
+
+
+@settings(deadline=None)
+@given(slices())
+def test_the_levels_move_no_farther_than_the_pairs_can_pull(labelled):
+    """At the optimum precision (levels - centre) = sum (y - p) part, and no residual y - p is larger than 1."""
+    log_odds, gold = labelled
+    fitted = LevelledCalibration().fit(log_odds, gold)
+    asked = np.isfinite(log_odds)
+    pull = [np.abs(part[asked]).sum() for part in [*fitted._parts(log_odds), np.ones(log_odds.shape)]]
+    assert (np.abs(fitted.levels_ - PRIOR.centre) <= np.array(pull) + 1e-3).all()
+
+
+def test_the_fewer_documents_the_nearer_to_the_model_s_own_probabilities():
+    """One label that applies far less often than the model believes; ten slices of every size."""
+    fresh, _ = biased(1, biases=(-3.0,))
+    gaps = [
+        np.mean([gap(biased(seed, documents, biases=(-3.0,)), fresh) for seed in range(10)])
+        for documents in (1, 2, 4, 8)
+    ]
+    assert gaps == sorted(gaps)
+    assert gaps[0] < gaps[-1] / 2
+
+
+def gap(labelled, fresh):
+    """How far the fit moves the probabilities of fresh documents from the model's own, on average."""
+    return np.abs(LevelledCalibration().fit(*labelled).transform(fresh) - expit(fresh)).mean()
+
+
+@pytest.mark.parametrize(("documents", "least", "most"), [(5, 0.02, 1.0), (5000, 0.0, 0.002)])
+def test_with_plenty_of_data_the_prior_does_not_matter(monkeypatch, documents, least, most):
+    (log_odds, gold), (fresh, _) = shifted(2, documents), shifted(3)
+    with_prior = LevelledCalibration().fit(log_odds, gold).transform(fresh)
+    monkeypatch.setattr("setscore.calibration.levelled.PRIOR", Prior(PRIOR.centre, np.full(4, RIDGE)))
+    monkeypatch.setattr("setscore.calibration.platt.COMMON_STRENGTH", 1e-3)
+    without = LevelledCalibration().fit(log_odds, gold).transform(fresh)
+    assert least <= np.abs(with_prior - without).mean() <= most
 
 
 def test_scorers_that_start_from_decisions_get_one_that_looks_at_a_label_alone():
@@ -70,8 +121,29 @@ def test_scorers_that_start_from_decisions_get_one_that_looks_at_a_label_alone()
     assert alone.fit(log_odds, gold).chosen_.name != "levelled"
 
 
-def test_log_odds_that_hardly_differ_teach_no_level():
+def test_log_odds_that_hardly_differ_teach_only_how_often_labels_apply():
     log_odds = np.array([[0.0, 0.0], [1e-251, -np.inf]])
     fitted = LevelledCalibration().fit(log_odds, [[0, 0], [1, 0]])
-    assert fitted.levels_.tolist() == [1.0, 0.0, 0.0]
+    np.testing.assert_allclose(fitted.levels_[:3], [1.0, 0.0, 0.0], atol=1e-9)
+    assert fitted.levels_[3] < 0  # one pair of three is gold
     assert np.isfinite(fitted.transform(log_odds)).all()
+
+
+def test_levels_from_before_there_was_e_are_read_as_they_were_meant():
+    log_odds, gold = shifted(6)
+    fitted = LevelledCalibration().fit(log_odds, gold)
+    fitted.levels_[3] = 0.0
+    state = fitted.state()
+    del state["fitted"]["levels_"][3]
+    restored = restore(state, log_odds.shape[1])
+    np.testing.assert_array_equal(restored.transform(log_odds), fitted.transform(log_odds))
+    assert restored.state() == fitted.state()
+
+
+@pytest.mark.parametrize("levels", [[], [1.0, 0.0], [1.0, 0.0, 0.0, 0.0, 0.0]])
+def test_any_other_number_of_levels_is_an_error(levels):
+    log_odds, gold = shifted(6)
+    state = LevelledCalibration().fit(log_odds, gold).state()
+    state["fitted"]["levels_"] = levels
+    with pytest.raises(ValueError, match=r"shape|values"):
+        restore(state, log_odds.shape[1])

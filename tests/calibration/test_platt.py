@@ -64,7 +64,8 @@ def test_the_start_does_not_matter():
 
 
 def test_separable_data_stay_finite():
-    log_odds = np.linspace(-3, 3, 40).reshape(20, 2)
+    # With a gap around 0: the slope is finite, so a pair just below the cut may be predicted for the sake of F1.
+    log_odds = np.concatenate([np.linspace(-3, -0.5, 20), np.linspace(0.5, 3, 20)]).reshape(20, 2)
     calibration = PlattCalibration().fit(log_odds, log_odds > 0)
     assert np.isfinite([calibration.slope_, *calibration.bias_]).all()
     assert calibration.slope_ > 1

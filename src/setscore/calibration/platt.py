@@ -1,11 +1,12 @@
 """Regularised Platt scaling: one slope for all labels and a bias for each.
 
-    logit p_i(x) = a u_i(x) + b + d_i,    d_i ~ N(0, 1 / strength)
+    logit p_i(x) = a u_i(x) + b + d_i,    d_i ~ N(0, 1 / strength),    a ~ N(1, 1),    b ~ N(0, 1)
 
 A label's bias says how often it applies, which a question about one document cannot know: it is what one temperature
 and one threshold leave on the table. With few documents a bias stays near the common one; how near is chosen by
-cross-validated likelihood inside the slice. `centred` takes the label's mean log-odds off first, which needs no gold
-labels: a label that every document is given then starts where the others do.
+cross-validated likelihood inside the slice. Slope and common bias stay near 1 and 0 then, the model's own
+probabilities. `centred` takes the label's mean log-odds off first, which needs no gold labels: a label that every
+document is given then starts where the others do.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from setscore.records import BoolArray, FloatArray
 Solution = tuple[float, FloatArray, FloatArray]  # slope, bias [n_labels], centre [n_labels]
 
 STRENGTHS = (30.0, 10.0, 3.0, 1.0, 0.3)  # the strongest first: with own biases near 0 it is the quickest start
-COMMON_STRENGTH = 1e-3  # keeps slope and common bias finite when the labels are separable
+COMMON_STRENGTH = 1.0  # of slope and common bias; keeps them finite too when the labels are separable
 STEPS = 25
 
 
@@ -91,7 +92,7 @@ def newton(
 ) -> tuple[float, float, FloatArray]:
     """Slope a, common bias b and own biases d that minimise
 
-        sum log(1 + exp(-y (a u + b + d_i))) + strength / 2 |d|^2 + tiny / 2 ((a - 1)^2 + b^2).
+        sum log(1 + exp(-y (a u + b + d_i))) + strength / 2 |d|^2 + common / 2 ((a - 1)^2 + b^2).
 
     The Hessian is an arrow (two dense rows, the rest diagonal), so a step costs one pass over the data.
     """
