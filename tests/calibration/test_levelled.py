@@ -8,8 +8,8 @@ from slices import NOT_ASKED, biased, f1, slices
 
 from setscore.calibration import AutoCalibration, LevelledCalibration, PlattCalibration, restore
 from setscore.calibration.auto import LabelByLabel
-from setscore.calibration.levelled import PRIOR
-from setscore.logistic import RIDGE, Prior
+from setscore.calibration.levelled import OWN
+from setscore.calibration.platt import common_strengths
 
 
 def shifted(seed, documents=300, labels=8):
@@ -77,12 +77,14 @@ def test_without_data_the_probabilities_are_the_model_s_own(labelled):
 @settings(deadline=None)
 @given(slices())
 def test_the_levels_move_no_farther_than_the_pairs_can_pull(labelled):
-    """At the optimum precision (levels - centre) = sum (y - p) part, and no residual y - p is larger than 1."""
+    """At the optimum precision (levels - own) = sum (y - p) part, and no residual y - p is larger than 1."""
     log_odds, gold = labelled
     fitted = LevelledCalibration().fit(log_odds, gold)
     asked = np.isfinite(log_odds)
     pull = [np.abs(part[asked]).sum() for part in [*fitted._parts(log_odds), np.ones(log_odds.shape)]]
-    assert (np.abs(fitted.levels_ - PRIOR.centre) <= np.array(pull) + 1e-3).all()
+    slope, bias = common_strengths(log_odds[asked])
+    moved = np.array([slope, slope, slope, bias]) * np.abs(fitted.levels_ - OWN)
+    assert (moved <= np.array(pull) + 1e-3).all()
 
 
 def test_the_fewer_documents_the_nearer_to_the_model_s_own_probabilities():
@@ -90,7 +92,7 @@ def test_the_fewer_documents_the_nearer_to_the_model_s_own_probabilities():
     fresh, _ = biased(1, biases=(-3.0,))
     gaps = [
         np.mean([gap(biased(seed, documents, biases=(-3.0,)), fresh) for seed in range(10)])
-        for documents in (1, 2, 4, 8)
+        for documents in (1, 2, 4, 16)
     ]
     assert gaps == sorted(gaps)
     assert gaps[0] < gaps[-1] / 2
@@ -105,8 +107,7 @@ def gap(labelled, fresh):
 def test_with_plenty_of_data_the_prior_does_not_matter(monkeypatch, documents, least, most):
     (log_odds, gold), (fresh, _) = shifted(2, documents), shifted(3)
     with_prior = LevelledCalibration().fit(log_odds, gold).transform(fresh)
-    monkeypatch.setattr("setscore.calibration.levelled.PRIOR", Prior(PRIOR.centre, np.full(4, RIDGE)))
-    monkeypatch.setattr("setscore.calibration.platt.COMMON_STRENGTH", 1e-3)
+    monkeypatch.setattr("setscore.calibration.platt.COMMON_STRENGTH", 1e-4)
     without = LevelledCalibration().fit(log_odds, gold).transform(fresh)
     assert least <= np.abs(with_prior - without).mean() <= most
 
@@ -127,6 +128,14 @@ def test_log_odds_that_hardly_differ_teach_only_how_often_labels_apply():
     np.testing.assert_allclose(fitted.levels_[:3], [1.0, 0.0, 0.0], atol=1e-9)
     assert fitted.levels_[3] < 0  # one pair of three is gold
     assert np.isfinite(fitted.transform(log_odds)).all()
+
+
+@pytest.mark.parametrize("scale", [1e-2, 0.1, 1e2, 1e4])
+def test_log_odds_of_any_size_are_fitted(scale):
+    log_odds, gold = shifted(5)
+    fitted = LevelledCalibration().fit(scale * log_odds, gold)
+    plain = LevelledCalibration().fit(log_odds, gold)
+    assert f1(gold, fitted.predict(scale * log_odds)) > f1(gold, plain.predict(log_odds)) - 0.05
 
 
 def test_levels_from_before_there_was_e_are_read_as_they_were_meant():

@@ -10,7 +10,7 @@ from slices import NOT_ASKED, biased, slices
 from setscore.calibration import PlattCalibration, TemperatureCalibration
 from setscore.calibration.folds import assign
 from setscore.calibration.objectives import steady_thresholds
-from setscore.calibration.platt import COMMON_STRENGTH, STRENGTHS, newton
+from setscore.calibration.platt import STRENGTHS, common_strengths, newton
 from setscore.metrics import probability_metrics
 
 BIASES = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0)
@@ -28,7 +28,8 @@ def loss(parameters, log_odds, gold, strength):
     asked = np.isfinite(log_odds)
     z = (slope * np.where(asked, log_odds, 0.0) + common + own)[asked]
     likelihood = np.logaddexp(0, np.where(gold[asked], -z, z)).sum()
-    return likelihood + strength / 2 * (own**2).sum() + COMMON_STRENGTH / 2 * ((slope - 1) ** 2 + common**2)
+    common_loss = common_strengths(log_odds[asked]) @ [(slope - 1) ** 2, common**2] / 2
+    return likelihood + strength / 2 * (own**2).sum() + common_loss
 
 
 def gradient(parameters, *arguments):
@@ -70,6 +71,16 @@ def test_separable_data_stay_finite():
     assert np.isfinite([calibration.slope_, *calibration.bias_]).all()
     assert calibration.slope_ > 1
     np.testing.assert_array_equal(calibration.predict(log_odds), log_odds > 0)
+
+
+def test_strengths_follow_the_spread_of_flat_log_odds_alone():
+    log_odds = np.random.default_rng(0).normal(size=1000)
+    wide, flat, flatter = (common_strengths(scale * log_odds)[0] for scale in (5.0, 0.2, 0.02))
+    assert wide == 1
+    assert flat == pytest.approx(0.2**2, rel=0.1)
+    assert flatter < flat / 10
+    assert common_strengths(np.empty(0)).tolist() == [1.0, 1.0]
+    assert common_strengths(np.array([-2.0]))[0] == 0.5  # one pair cannot be called flat
 
 
 @pytest.mark.parametrize("gold", [False, True])

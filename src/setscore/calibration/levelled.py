@@ -1,7 +1,7 @@
 """Platt scaling that also looks at how high the other labels of the document stand.
 
     v_i(x) = a u_i(x) + c mean_j u_j(x) + d max_j u_j(x) + e,    logit p_i(x) = Platt of v_i(x)
-    a ~ N(1, 1),    c, d, e ~ N(0, 1)
+    a ~ N(1, s),    c, d ~ N(0, s),    e ~ N(0, 1),    s = 1 / min(1, var u)
 
 Some documents draw a yes to many questions, some to none; a document where another label stands out needs this one
 less. Four numbers for all labels say how much that counts, fitted by logistic regression. The centre of their prior, 1
@@ -14,11 +14,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from setscore.calibration.platt import PlattCalibration
+from setscore.calibration.platt import PlattCalibration, common_strengths
 from setscore.logistic import Prior, fit_logistic
 from setscore.records import BoolArray, FloatArray
 
-PRIOR = Prior(centre=np.array([1.0, 0.0, 0.0, 0.0]), precision=np.ones(4))  # of a, c, d and e
+OWN = np.array([1.0, 0.0, 0.0, 0.0])  # a, c, d and e that leave the model's own probabilities
 
 
 class LevelledCalibration(PlattCalibration):
@@ -51,7 +51,8 @@ class LevelledCalibration(PlattCalibration):
     def _fit_levels(self, log_odds: FloatArray, gold: BoolArray) -> FloatArray:
         asked = np.isfinite(log_odds)
         parts = np.stack([part[asked] for part in self._parts(log_odds)], axis=1)
-        return fit_logistic(parts, gold[asked], PRIOR)
+        slope, bias = common_strengths(log_odds[asked])
+        return fit_logistic(parts, gold[asked], Prior(OWN, np.array([slope, slope, slope, bias])))
 
     def _levelled(self, log_odds: FloatArray) -> FloatArray:
         *weights, bias = self.levels_

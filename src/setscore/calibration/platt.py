@@ -1,12 +1,13 @@
 """Regularised Platt scaling: one slope for all labels and a bias for each.
 
-    logit p_i(x) = a u_i(x) + b + d_i,    d_i ~ N(0, 1 / strength),    a ~ N(1, 1),    b ~ N(0, 1)
+    logit p_i(x) = a u_i(x) + b + d_i,    d_i ~ N(0, 1 / strength),    a ~ N(1, 1 / min(1, var u)),    b ~ N(0, 1)
 
 A label's bias says how often it applies, which a question about one document cannot know: it is what one temperature
 and one threshold leave on the table. With few documents a bias stays near the common one; how near is chosen by
 cross-validated likelihood inside the slice. Slope and common bias stay near 1 and 0 then, the model's own
-probabilities. `centred` takes the label's mean log-odds off first, which needs no gold labels: a label that every
-document is given then starts where the others do.
+probabilities; scores that are flatter than log-odds, such as cosines, leave the slope freer, which has to make log-odds
+of them. `centred` takes the label's mean log-odds off first, which needs no gold labels: a label that every document is
+given then starts where the others do.
 """
 
 from collections.abc import Sequence
@@ -87,17 +88,28 @@ class PlattCalibration(Calibration):
         return found
 
 
+def common_strengths(u: FloatArray) -> FloatArray:
+    """How strongly a slope is held at 1 and a bias at 0, for log-odds u [n] that were asked: precisions [2].
+
+    A slope is held by the variance of u where that is below 1, in units of their spread: alike however flat they are.
+    One pair at distance 1 is added, because a few pairs may be near each other without being flat.
+    """
+    spread = ((u - u.mean()) ** 2).sum() if len(u) else 0.0
+    return COMMON_STRENGTH * np.array([min(1.0, (spread + 1) / (len(u) + 1)), 1.0])
+
+
 def newton(
     u: FloatArray, gold: BoolArray, asked: BoolArray, strength: float, start: tuple[float, float, FloatArray]
 ) -> tuple[float, float, FloatArray]:
     """Slope a, common bias b and own biases d that minimise
 
-        sum log(1 + exp(-y (a u + b + d_i))) + strength / 2 |d|^2 + common / 2 ((a - 1)^2 + b^2).
+        sum log(1 + exp(-y (a u + b + d_i))) + strength / 2 |d|^2 + s / 2 (a - 1)^2 + t / 2 b^2
 
-    The Hessian is an arrow (two dense rows, the rest diagonal), so a step costs one pass over the data.
+    with s and t from `common_strengths`. The Hessian is an arrow (two dense rows, the rest diagonal), so a step costs
+    one pass over the data.
     """
     weight = asked.astype(np.float64)
-    neutral, theta, own = np.array([1.0, 0.0]), np.array(start[:2]), start[2]
+    common, neutral, theta, own = common_strengths(u[asked]), np.array([1.0, 0.0]), np.array(start[:2]), start[2]
 
     def at(theta: FloatArray, own: FloatArray) -> tuple[float, FloatArray]:
         """The loss and the probabilities there: both come from the same exponential."""
@@ -105,19 +117,19 @@ def newton(
         small = np.exp(-np.abs(z))
         softplus = np.maximum(z, 0) + np.log1p(small)
         fit = float(np.vdot(weight, softplus - gold * z))
-        loss = fit + strength / 2 * own @ own + COMMON_STRENGTH / 2 * ((theta - neutral) ** 2).sum()
+        loss = fit + strength / 2 * own @ own + common @ (theta - neutral) ** 2 / 2
         return float(loss), np.where(z >= 0, 1.0, small) / (1.0 + small)
 
     current, p = at(theta, own)
     for _ in range(STEPS):
         residual, curvature = weight * (p - gold), weight * p * (1 - p)
         curved = curvature * u
-        pull = np.array([np.vdot(residual, u), residual.sum()]) + COMMON_STRENGTH * (theta - neutral)
+        pull = np.array([np.vdot(residual, u), residual.sum()]) + common * (theta - neutral)
         pull_own = residual.sum(axis=0) + strength * own
         cross = np.stack([curved.sum(axis=0), curvature.sum(axis=0)])  # [2, n_labels]
         diagonal = cross[1] + strength
         dense = np.array([[np.vdot(curved, u), cross[0].sum()], [cross[0].sum(), cross[1].sum()]])
-        schur = dense + COMMON_STRENGTH * np.eye(2) - (cross / diagonal) @ cross.T
+        schur = dense + np.diag(common) - (cross / diagonal) @ cross.T
         step = np.linalg.solve(schur, pull - (cross / diagonal) @ pull_own)
         step_own = (pull_own - step @ cross) / diagonal
         size = 1.0
