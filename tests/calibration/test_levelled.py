@@ -149,6 +149,15 @@ def test_levels_from_before_there_was_e_are_read_as_they_were_meant():
     assert restored.state() == fitted.state()
 
 
+def test_inside_of_auto_they_are_read_the_same_way():
+    log_odds, gold = shifted(0)
+    fitted = AutoCalibration().fit(log_odds, gold)
+    fitted.chosen_.levels_[3] = 0.0
+    state = fitted.state()
+    del state["chosen"]["fitted"]["levels_"][3]
+    np.testing.assert_array_equal(restore(state, log_odds.shape[1]).transform(log_odds), fitted.transform(log_odds))
+
+
 @pytest.mark.parametrize("levels", [[], [1.0, 0.0], [1.0, 0.0, 0.0, 0.0, 0.0]])
 def test_any_other_number_of_levels_is_an_error(levels):
     log_odds, gold = shifted(6)

@@ -45,7 +45,7 @@ class LevelledCalibration(PlattCalibration):
         self.means_ = np.where(counts > 0, sums / np.maximum(counts, 1), overall)
         self.levels_ = self._fit_levels(log_odds, gold)
         a, c, d, e = self.levels_
-        level = f"level {a:.3g} own {c:+.3g} mean {d:+.3g} maximum {e:+.3g}"
+        level = f"level {a:.3g} own {c:+.3g} mean {d:+.3g} maximum {e:+.3g} constant"
         return f"{super()._fit_logits(self._levelled(log_odds), gold)}; {level}"
 
     def _fit_levels(self, log_odds: FloatArray, gold: BoolArray) -> FloatArray:
