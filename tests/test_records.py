@@ -75,22 +75,20 @@ def test_indicator_counts_every_unknown_name():
     with pytest.raises(LabelError) as error:
         LABELS.indicator([["oil", "sport"], ["opera"], ["sport"]])
     assert str(error.value) == (
-        "3 gold labels are not in the inventory: 'sport' (2 times), 'opera' (1 times)."
+        "3 gold labels are not in the inventory: 'sport' (2 times), 'opera' (1 time)."
         " unknown gold label 'sport'. Did you mean 'sports'? Known: music, oil, sports."
     )
 
 
 def test_indicator_names_what_the_sets_are():
-    with pytest.raises(
-        LabelError, match=r"^1 candidates are not in the inventory: 'opera' \(1 times\)\. unknown candid"
-    ):
+    with pytest.raises(LabelError, match=r"^1 candidate is not in the inventory: 'opera' \(1 time\)\. unknown candid"):
         LABELS.indicator([["opera"]], what="candidate")
 
 
 def test_indicator_shows_five_unknown_names_of_many():
     with pytest.raises(LabelError) as error:
         LABELS.indicator([[f"new {number}" for number in range(9)]])
-    assert str(error.value).startswith("9 gold labels are not in the inventory: 'new 0' (1 times), ")
+    assert str(error.value).startswith("9 gold labels are not in the inventory: 'new 0' (1 time), ")
     assert "'new 4'" in str(error.value)
     assert "'new 5'" not in str(error.value)
 

@@ -213,7 +213,7 @@ def test_bytes_that_are_no_text_fail_their_row_only():
 def test_truncated_documents_are_counted_and_chunks_are_not_truncated(folder):
     options = ("--long-documents", "truncate", "--format", "jsonl")
     cut, _, err = classify("-f", "long.txt", "-l", "oil", *options, folder=folder)
-    assert "1 of 2 documents were truncated: only their beginning was read. Use --long-documents chunk" in err
+    assert "1 of 2 documents was truncated: only the beginning was read. Use --long-documents chunk" in err
     whole, _, silence = classify("-f", "long.txt", "-l", "oil", "--long-documents", "chunk", folder=folder)
     assert (cut, whole, silence) == (0, 0, "")
 

@@ -178,7 +178,7 @@ def test_repeated_ids_are_kept_and_told(own, command):
     more = ["--no-yardsticks", "--seeds", "13"] if command == "evaluate" else ["--out", "twice.json"]
     code, _, err = setscore(command, *options, *more, folder=own)
     assert code == 0
-    assert "1 rows repeat an id, the first is 'a' in row 3; all rows are kept." in err
+    assert "1 row repeats an id, the first is 'a' in row 3; all rows are kept." in err
     assert "scoring; 4 documents" in err
 
 
@@ -249,7 +249,7 @@ def test_a_saved_classifier_is_measured_and_told_if_on_its_own_documents(own):
         "body,tags\nPetrol is dearer.,oil\nA late goal.,sports\n" + lines[1].rpartition(",")[0]
     )
     code, _, err = setscore("evaluate", "--file", "others.csv", *columns, "--json", "s.json", folder=own)
-    assert (code, "1 of the 3 documents that temperature is measured on have scores and labels" in err) == (0, True)
+    assert (code, "1 of the 3 documents that temperature is measured on has scores and labels" in err) == (0, True)
     assert json.loads((own / "s.json").read_text())["datasets"]["others.csv"]["documents"] == {"0": [0, 3]}
     code, out, _ = setscore("classify", "Oil!", "--classifier", "own.json", "--format", "csv", folder=own)
     assert (code, out.splitlines()[0]) == (0, "id,labels,undecided,oil,sports,error")
@@ -370,3 +370,12 @@ def test_a_blend_is_weighed_and_saved(own):
     assert "own-cosine" in Ensemble.of(model.blend).names
     code, out, err = setscore("evaluate", *OWN, *options, "--no-yardsticks", "--seeds", "13", folder=own)
     assert (code, "own.csv: blend: seed 13 " in err) == (0, True)
+
+
+def test_one_document_is_no_documents(tmp_path):
+    (tmp_path / "one.csv").write_text("text,labels\nOil rose.,oil\n")
+    code, out, err = setscore("calibrate", "--file", "one.csv", "--labels", "oil", folder=tmp_path)
+    assert (code, out.splitlines()[0]) == (0, "fitted on 1 document, 1 label")
+    assert "one.csv pool: scoring; 1 document\nfitted on 1 document; with fewer than 50" in err
+    code, _, err = setscore("evaluate", "--file", "one.csv", "--labels", "oil", folder=tmp_path)
+    assert (code, "one.csv has 1 document; at least 2 are needed" in err) == (2, True)

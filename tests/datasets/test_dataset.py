@@ -96,8 +96,8 @@ def test_other_descriptions_need_the_same_names():
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"ids": ("a",)}, SetScoreError, "made test has 2 texts, but 1 ids."),
-        ({"ids": ("a", "a")}, SetScoreError, "1 ids of made test stand more than once, the first is 'a'."),
+        ({"ids": ("a",)}, SetScoreError, "made test has 2 texts, but 1 id."),
+        ({"ids": ("a", "a")}, SetScoreError, "1 id of made test stands more than once, the first is 'a'."),
         ({"ids": ("a", " ")}, SetScoreError, "the id of document 1 of made test is empty or blank."),
         ({"texts": ("a", "")}, DocumentError, "document 1: is empty or blank"),
         ({"gold": np.zeros((2, 4), dtype=bool)}, LabelError, r"the shape \(2, 4\); there are 2 documents and 3 labels"),
@@ -136,7 +136,7 @@ def test_documents_without_text_are_left_out_and_counted():
 
 def test_labels_outside_the_inventory_are_counted():
     entries = [Entry("a", "text", ("x", "z")), Entry("b", "text", ("z", "w"))]
-    with pytest.raises(LabelError, match=r"^there: 3 gold labels are not .*'z' \(2 times\), 'w' \(1 times\)"):
+    with pytest.raises(LabelError, match=r"^there: 3 gold labels are not .*'z' \(2 times\), 'w' \(1 time\)"):
         assemble("made", "test", entries, LabelSet.of(["x"]), origin="there")
     with pytest.raises(DataFileError, match="there holds no documents"):
         assemble("made", "test", [], LabelSet.of(["x"]), origin="there")

@@ -67,9 +67,9 @@ def test_other_columns_and_a_name(put, labels):
         (
             '{"text": "a", "labels": ["oil", "gas"]}',
             LabelError,
-            r"own.jsonl: 1 gold labels are not .*'gas' \(1 times\)",
+            r"own.jsonl: 1 gold label is not .*'gas' \(1 time\)",
         ),
-        ('{"text": "a"}', DataFileError, "1 rows cannot be used: line 1 of .* has no field labels"),
+        ('{"text": "a"}', DataFileError, "1 row cannot be used: line 1 of .* has no field labels"),
         ('{"text": "a", "labels": null}', DataFileError, "has the labels None, which are neither a list of names nor"),
         ('{"text": "a", "labels": [1]}', DataFileError, r"has the labels \[1\], which"),
         ('{"text": " ", "labels": []}\n' * 7, DataFileError, "7 rows cannot be used: .*; and 2 more."),
@@ -94,7 +94,7 @@ def test_a_column_that_is_named_must_be_there(put, put_parquet, labels, option):
         DataFileError, match=r"own.csv has no column key; its first line has \['id', 'text', 'labels'\]"
     ):
         load_files(put("own.csv", CSV), labels, **{option: "key"})
-    with pytest.raises(DataFileError, match=r"1 rows cannot be used: .* has no field key; it has text, labels\."):
+    with pytest.raises(DataFileError, match=r"1 row cannot be used: .* has no field key; it has text, labels\."):
         load_files(put("own.jsonl", '{"text": "a", "labels": []}'), labels, **{option: "key"})
     path = put_parquet("own.parquet", {"text": ["a"], "labels": [["oil"]]})
     with pytest.raises(DataFileError, match=r"own.parquet has no column key; it has \['text', 'labels'\]"):
@@ -186,7 +186,7 @@ def test_rows_that_classify_could_not_read_are_left_out_and_counted(tmp_path):
     path.write_text("id,text,labels,error\n1,Rain all day.,weather,\n2,,,row 2 is empty or blank\n3,Sun.,,\n")
     dataset = load_files(path, LabelSet.of(["weather"]))
     assert dataset.ids == ("1", "3")
-    assert dataset.notes == ("1 rows have no text but an error that `setscore classify` wrote; they were left out.",)
+    assert dataset.notes == ("1 row with an error of `setscore classify` in place of a text left out.",)
     path.write_text("id,text,labels,error\n1,Rain all day.,weather,\n2,,,\n")
-    with pytest.raises(DataFileError, match="1 rows cannot be used"):
+    with pytest.raises(DataFileError, match="1 row cannot be used"):
         load_files(path, LabelSet.of(["weather"]))

@@ -17,7 +17,15 @@ from setscore.cli import options
 from setscore.cli.console import errors, progress, remark
 from setscore.cli.output import Answer, check_format, write
 from setscore.datasets import DOCUMENT_FILES, Columns, Row, parse_labels, read_documents, read_stream, text_rows
-from setscore.errors import ScoreError, SetScoreError, TruncationWarning, unknown_name
+from setscore.errors import (
+    ScoreError,
+    SetScoreError,
+    TruncationWarning,
+    counted,
+    plural,
+    truncation,
+    unknown_name,
+)
 from setscore.records import Document
 
 BLOCK_QUESTIONS = 4096  # asked at a time; answers are written and progress is shown after each block
@@ -113,19 +121,21 @@ class Tally:
 
     def report(self) -> None:
         if self.truncated:
-            remark(
-                f"{self.truncated} of {self.rows} documents were truncated: only their beginning was read."
-                " Use --long-documents chunk to read them whole."
-            )
+            remark(f"{truncation(self.truncated, self.rows)} Use --long-documents chunk to read them whole.")
         if self.dropped:
-            remark(f"the shortlist left out {self.dropped} pairs of document and label; they count as negative.")
+            remark(
+                f"the shortlist left out {counted(self.dropped, 'pair')} of document and label; they count as negative."
+            )
         if self.repeated:
-            remark(f"{self.repeated} of {self.rows} rows repeat an id, the first is {self._first}; all rows are kept.")
+            remark(
+                f"{self.repeated} of {counted(self.rows, 'row')} {plural(self.repeated, 'repeats', 'repeat')} an id,"
+                f" the first is {self._first}; all rows are kept."
+            )
         if self.rows == 0:
             raise SetScoreError("there were no documents. Give texts, --file FILE, or pipe lines into standard input.")
         if self.failed:
             others = "; the others were classified." if self.failed < self.rows else "."
-            errors.print(f"[bold red]{self.failed} of {self.rows} rows failed[/]{others}")
+            errors.print(f"[bold red]{self.failed} of {counted(self.rows, 'row')} failed[/]{others}")
             raise typer.Exit(1)
 
 

@@ -12,7 +12,7 @@ from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
 from setscore.cli.console import results
 from setscore.datasets import Columns, parse_labels, read_documents
-from setscore.errors import DataFileError, SetScoreError
+from setscore.errors import DataFileError, SetScoreError, counted
 from setscore.experiments.attention import AttentionComparison, Measured
 from setscore.experiments.attention import compare_attention as compare
 from setscore.records import BoolArray
@@ -75,9 +75,10 @@ def show(found: AttentionComparison, backbone: str, documents: int, labels: int)
         table.add_row(measured.mode, f"{measured.documents_per_second:.2f}", *_cells(measured))
     results.print(table)
     results.print(
-        f"\n{escape(backbone)}, {documents} documents, {labels} labels: {100 * found.flips:.2f}% of"
-        f" {documents * labels} decisions flip, rank correlation {found.correlation:.4f}, largest difference of a"
-        f" log-odds {found.largest:.2f}; shared is {found.speedup:.1f} times as fast.",
+        f"\n{escape(backbone)}, {counted(documents, 'document')}, {counted(labels, 'label')}:"
+        f" {100 * found.flips:.2f}% of {counted(documents * labels, 'decision')} flip, rank correlation"
+        f" {found.correlation:.4f}, largest difference of a log-odds {found.largest:.2f}; shared is"
+        f" {found.speedup:.1f} times as fast.",
         soft_wrap=True,
     )
 

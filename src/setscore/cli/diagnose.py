@@ -15,7 +15,7 @@ from setscore.cli import options
 from setscore.cli.console import progress, remark, results, watch_steps
 from setscore.datasets import Columns, parse_labels, read_documents
 from setscore.datasets.own import has_gold
-from setscore.errors import DataFileError, SetScoreError
+from setscore.errors import DataFileError, SetScoreError, counted, truncation
 from setscore.experiments import diagnosis
 from setscore.experiments.diagnosis import Measured, Probe
 from setscore.experiments.diagnosis_pictures import draw_label_bias, draw_label_rates, draw_slot_bias
@@ -88,11 +88,12 @@ def diagnose(
     with progress() as bar:
         for number, (name, model) in enumerate(loaded.items()):
             asked = wordings if number == 0 else wordings[:1]
-            tell = watch_steps(bar, f"{name}: ", "documents")
+            tell = watch_steps(bar, f"{name}: ", "document")
             parts = (material.texts, material.labels, material.gold, asked)
             found.append(diagnosis.diagnose(model, *parts, name=name, orders=orders, tell=tell))
     first = found[0]
-    title = f"{material.name}, {len(material.texts)} documents, {len(material.labels)} labels, {backbone}"
+    sizes = f"{counted(len(material.texts), 'document')}, {counted(len(material.labels), 'label')}"
+    title = f"{material.name}, {sizes}, {backbone}"
     results.print(escape(title), style="bold")
     results.print(escape(in_words(first, material.labels, found[1] if against else None)), soft_wrap=True)
     _show_slots(first, material.labels)
@@ -220,7 +221,7 @@ def _remarks(found: Measured, material: Material) -> None:
     if found.mass is None:
         remark(f"p(yes) + p(no) is left out: {found.name} reads only the two answers.")
     if found.truncated:
-        remark(f"{found.truncated} of {len(material.texts)} documents were truncated: only their beginning was read.")
+        remark(truncation(found.truncated, len(material.texts)))
     for note in material.notes:
         remark(note)
 

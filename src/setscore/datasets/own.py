@@ -9,7 +9,7 @@ from typing import Any
 from setscore.datasets.dataset import Dataset, Entry
 from setscore.datasets.files import OPENERS, csv_rows, jsonl_rows, parquet_rows
 from setscore.datasets.labels import read_labels
-from setscore.errors import DataFileError, LabelError, SetScoreError
+from setscore.errors import DataFileError, LabelError, SetScoreError, counted, plural
 from setscore.records import LabelSet, text_problem
 
 Rows = Iterable[tuple[int, str, Mapping[str, Any]]]
@@ -72,7 +72,7 @@ def load_files(
     read = [row for row in rows if not _marked(row[2], columns)]
     entries, notes = _distinct(_entries(read, columns, names))
     if marked := len(rows) - len(read):
-        notes += (f"{marked} rows have no text but an error that `setscore classify` wrote; they were left out.",)
+        notes += (f"{counted(marked, 'row')} with an error of `setscore classify` in place of a text left out.",)
     if not entries:
         raise DataFileError(f"{path} holds no documents.")
     try:
@@ -128,7 +128,7 @@ def _entries(rows: Rows, columns: _Columns, split: Callable[[str], list[str]]) -
             problems.append(f"{where} {entry}")
     if problems:
         more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
-        raise DataFileError(f"{len(problems)} rows cannot be used: {'; '.join(problems[:5])}{more}.")
+        raise DataFileError(f"{counted(len(problems), 'row')} cannot be used: {'; '.join(problems[:5])}{more}.")
     return entries
 
 
@@ -166,4 +166,5 @@ def _distinct(entries: Mapping[int, Entry]) -> tuple[list[Entry], tuple[str, ...
         made.append(entry)
     if not again:
         return made, ()
-    return made, (f"{len(again)} rows repeat an id, the first is {again[0]}; all rows are kept.",)
+    count = f"{counted(len(again), 'row')} {plural(len(again), 'repeats', 'repeat')}"
+    return made, (f"{count} an id, the first is {again[0]}; all rows are kept.",)

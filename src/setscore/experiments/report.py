@@ -15,7 +15,7 @@ import setscore.calibration as calibrations
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset, draw_rows
 from setscore.ensemble import Ensemble
-from setscore.errors import MissingExtraError, TruncationWarning
+from setscore.errors import MissingExtraError, TruncationWarning, truncation
 from setscore.experiments.blending import blend_trials, score_blend
 from setscore.experiments.evaluation import (
     Kind,
@@ -173,7 +173,7 @@ def _remarks(experiment: Experiment, scored: Mapping[str, Scored]) -> list[str]:
     for part, dataset in experiment.parts.items():
         notes = list(dataset.notes)
         if cut := int(scored[part].truncated.sum()):
-            notes.append(f"{cut} of {len(dataset)} documents were truncated: only their beginning was read.")
+            notes.append(truncation(cut, len(dataset)))
         if not (asked := np.isfinite(scored[part].log_odds)).all():
             kept = retention(scored[part].gold, asked)
             lost = ", ".join(f"{name} ({100 * share:.0f}%)" for name, share in worst_labels(kept, scored[part].labels))

@@ -21,7 +21,7 @@ from setscore.backbones import backbone_spec
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset
 from setscore.ensemble import blend_of
-from setscore.errors import DataFileError, LabelError, SetScoreError, TruncationWarning
+from setscore.errors import DataFileError, LabelError, SetScoreError, TruncationWarning, counted
 from setscore.prompts import Template, Verbalizer
 from setscore.records import BoolArray, FloatArray, IntArray, LabelSet
 from setscore.shortlist import shortlist_of
@@ -62,11 +62,14 @@ class Scored:
         shape = (len(self.ids), len(self.labels))
         if not (self.log_odds.shape == self.gold.shape == shape and self.truncated.shape == shape[:1]):
             raise SetScoreError(
-                f"{shape[0]} documents and {shape[1]} labels have log-odds of the shape {self.log_odds.shape}, gold of"
-                f" {self.gold.shape} and truncation of {self.truncated.shape}; they must agree."
+                f"{counted(shape[0], 'document')} and {counted(shape[1], 'label')} have log-odds of the shape"
+                f" {self.log_odds.shape}, gold of {self.gold.shape} and truncation of {self.truncated.shape}; they"
+                " must agree."
             )
         if self.groups and len(self.groups) != shape[0]:
-            raise SetScoreError(f"{len(self.groups)} group values came with {shape[0]} documents.")
+            raise SetScoreError(
+                f"{counted(len(self.groups), 'group value')} came with {counted(shape[0], 'document')}."
+            )
         if self.gold.dtype != np.bool_ or np.isnan(self.log_odds).any() or np.isposinf(self.log_odds).any():
             raise SetScoreError(
                 "gold holds bool, and log-odds are numbers or -inf; there is something else among them."
@@ -97,8 +100,8 @@ class Scored:
         scored, done = _read(Path(folder))
         if not done.all():
             raise DataFileError(
-                f"{folder} holds scores of {done.sum()} of {len(done)} documents: the run was stopped. Run it again to"
-                " finish them."
+                f"{folder} holds scores of {done.sum()} of {counted(len(done), 'document')}: the run was stopped. Run"
+                " it again to finish them."
             )
         return scored
 
