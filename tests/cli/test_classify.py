@@ -310,3 +310,9 @@ def test_a_mistake_in_the_settings_writes_nothing():
         code, out, err = classify(OIL, "-l", "oil", "--format", "csv", option, wrong)
         assert (code, out) == (2, "")
         assert err
+
+
+def test_a_bar_in_a_name_is_told_where_bars_part_labels():
+    code, _, err = setscore("classify", "Oil rose.", "--labels", "oil|gas,tea", "--format", "csv")
+    assert (code, "the label 'oil|gas' has | in its name" in err, "--format jsonl" in err) == (0, True, True)
+    assert setscore("classify", "Oil rose.", "--labels", "oil|gas,tea", "--format", "jsonl")[2] == ""

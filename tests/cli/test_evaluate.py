@@ -379,3 +379,21 @@ def test_one_document_is_no_documents(tmp_path):
     assert "one.csv pool: scoring; 1 document\nfitted on 1 document; with fewer than 50" in err
     code, _, err = setscore("evaluate", "--file", "one.csv", "--labels", "oil", folder=tmp_path)
     assert (code, "one.csv has 1 document; at least 2 are needed" in err) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "calibrate", "diagnose"])
+def test_blank_rows_and_other_gold_labels_stop_nothing_else(tmp_path, command):
+    """The same words in every command that reads labelled documents: the row, and how to go on."""
+    rows = ["Oil rose.,oil", ",oil", "A late goal.,sports", "It rained.,weather", " ,", "Crude oil.,oil"]
+    (tmp_path / "own.csv").write_text("\n".join(["text,labels", *rows, ""]))
+    options = ["--file", "own.csv", "--labels", "oil,sports"]
+    more = {"evaluate": ["--seeds", "13", "--no-yardsticks", "--calibration", "temperature"]}.get(command, [])
+    code, out, err = setscore(command, *options, *more, folder=tmp_path)
+    assert (code, out) == (2, "")
+    assert "own.csv: 1 gold label is not in the inventory: 'weather' (1 time)." in err
+    assert "See row 4. Add what is missing to the labels, mend the rows, or leave such gold labels out" in err
+    code, _, err = setscore(command, *options, *more, "--ignore-unknown", folder=tmp_path)
+    assert code == 0, err
+    blank = "2 of 6 rows cannot be used and were left out: row 2 is empty or blank; row 5 is empty or blank."
+    assert blank in err
+    assert "1 gold label outside the inventory left out: 'weather', in row 4." in err

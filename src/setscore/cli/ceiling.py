@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 
 from setscore.cli import options
-from setscore.cli.console import results
+from setscore.cli.console import remark, results
 from setscore.datasets import Columns, read_documents
 from setscore.errors import DataFileError, SetScoreError, counted, plural
 from setscore.theory import shortlist_ceilings
@@ -59,3 +59,5 @@ def ceiling(
         f" average), by chance {100 * found.chance:.1f}%. Hamming loss is at least {found.hamming:.4f}.",
         soft_wrap=True,
     )
+    for note in dataset.notes:
+        remark(note)

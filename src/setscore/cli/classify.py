@@ -90,6 +90,11 @@ def classify(
         raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
     else:
         model = asked.classifier().set_params(labels=parse_labels(labels), threshold=threshold)
+    if form == "csv" and (bars := [name for name in model.classes_ if "|" in name]):
+        remark(
+            f"the label {bars[0]!r} has | in its name, which stands between labels in the column labels too: read the"
+            " label's own column, or write --format jsonl."
+        )
     rows, total = _rows(texts, file, input_format, Columns(text_column, id_column, candidates_column))
     tally = Tally()
     with progress() as bar:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +12,9 @@ from rich.table import Table
 from setscore.backbones import load_backbone
 from setscore.cli import options
 from setscore.cli.console import progress, remark, results, watch_steps
-from setscore.datasets import Columns, parse_labels, read_documents
+from setscore.datasets import Columns, parse_labels
 from setscore.datasets.own import has_gold
-from setscore.errors import DataFileError, SetScoreError, counted, truncation
+from setscore.errors import SetScoreError, counted, truncation
 from setscore.experiments import diagnosis
 from setscore.experiments.diagnosis import Measured, Probe
 from setscore.experiments.diagnosis_pictures import draw_label_bias, draw_label_rates, draw_slot_bias
@@ -136,16 +135,8 @@ def _without_gold(own: options.Own, most: int) -> Material:
     """The first documents of a file without gold labels."""
     if own.file is None or own.labels is None:
         raise SetScoreError("--file needs the inventory of labels as well. Add --labels FILE.")
-    rows = list(islice(read_documents(own.file, Columns(own.text_column, own.id_column)), most))
-    bad = [f"row {row.number} {row.problem}" for row in rows if row.document is None]
-    if bad or not rows:
-        raise DataFileError(
-            f"{len(bad)} rows of {own.file} cannot be used: {'; '.join(bad[:5])}."
-            if bad
-            else f"{own.file} holds no documents."
-        )
-    texts = [row.document.text for row in rows if row.document is not None]
-    return Material(own.file.name, texts, parse_labels(own.labels), None)
+    texts, notes = options.read_texts(own.file, Columns(own.text_column, own.id_column), most)
+    return Material(own.file.name, texts, parse_labels(own.labels), None, notes)
 
 
 def _show_slots(found: Measured, labels: LabelSet) -> None:
