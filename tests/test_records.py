@@ -1,5 +1,7 @@
 """Values at the border: what is taken as labels, gold labels and documents, and how each refusal reads."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setscore.errors import DocumentError, LabelError, SetScoreError
+from setscore.errors import DocumentError, LabelError, LabelWarning, SetScoreError
 from setscore.records import Document, Label, LabelSet, as_documents, is_indicator, names_in
 
 LABELS = LabelSet.of(["oil", "sports", "music"])
@@ -251,3 +253,11 @@ def test_texts_are_returned_whole_or_each_problem_is_named(rows):
 def test_a_data_frame_of_gold_labels_goes_by_the_names_of_its_columns():
     frame = pd.DataFrame({"music": [1, 0], "oil": [1, 0], "sports": [0, 0]})
     np.testing.assert_array_equal(LABELS.gold(frame, 2), GOLD)
+
+
+def test_labels_that_are_nearly_one_are_kept_with_a_warning():
+    with pytest.warns(LabelWarning, match="'home  repairs' and 'Home repairs' differ in capitals or spaces alone"):
+        assert len(LabelSet.of(["home  repairs", "pets", "Home repairs"])) == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LabelSet.of(["home repairs", "homerepairs"])

@@ -72,6 +72,10 @@ class FewDocumentsWarning(UserWarning):
     """A calibration was fitted on so few documents that it may do more harm than good."""
 
 
+class LabelWarning(UserWarning):
+    """Labels that are probably one, because only capitals or spaces tell them apart."""
+
+
 def plural(number: int, one: str, many: str = "") -> str:
     """The word that goes with a number: `one` with 1, else `many`, which is `one` with an s unless it is given."""
     return one if number == 1 else many or f"{one}s"

@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setscore.errors import DocumentError, LabelError, SetScoreError, TruncationWarning, counted, plural, unknown_name
+from setscore.errors import (
+    DocumentError,
+    LabelError,
+    LabelWarning,
+    SetScoreError,
+    TruncationWarning,
+    counted,
+    plural,
+    unknown_name,
+)
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -62,6 +71,20 @@ class LabelSet:
                 raise LabelError(f"label {name!r} stands twice, {places}. Remove one of them. Labels count from 0.")
             seen[name.strip()] = position
         self._check_parents()
+        self._warn_alike()
+
+    def _warn_alike(self) -> None:
+        """Names that differ in capitals or spaces alone are rarely meant as two labels, but they may be."""
+        first: dict[str, str] = {}
+        for name in self.names:
+            other = first.setdefault(" ".join(name.casefold().split()), name)
+            if other != name:
+                warnings.warn(
+                    f"the labels {other!r} and {name!r} differ in capitals or spaces alone, and are asked as two. If"
+                    " they are one, remove one of them.",
+                    LabelWarning,
+                    stacklevel=4,
+                )
 
     def _check_parents(self) -> None:
         """Every parent is a label, and no label is above itself."""

@@ -316,3 +316,12 @@ def test_a_bar_in_a_name_is_told_where_bars_part_labels():
     code, _, err = setscore("classify", "Oil rose.", "--labels", "oil|gas,tea", "--format", "csv")
     assert (code, "the label 'oil|gas' has | in its name" in err, "--format jsonl" in err) == (0, True, True)
     assert setscore("classify", "Oil rose.", "--labels", "oil|gas,tea", "--format", "jsonl")[2] == ""
+
+
+def test_labels_that_differ_in_capitals_alone_are_told_once_as_a_plain_line():
+    code, out, err = setscore("classify", "My bill is wrong.", "--labels", "billing, Billing", "--format", "jsonl")
+    assert (code, list(json.loads(out)["probabilities"])) == (0, ["billing", "Billing"])
+    assert err == (
+        "the labels 'billing' and 'Billing' differ in capitals or spaces alone, and are asked as two. If they are one,"
+        " remove one of them.\n"
+    )

@@ -397,3 +397,45 @@ def test_blank_rows_and_other_gold_labels_stop_nothing_else(tmp_path, command):
     blank = "2 of 6 rows cannot be used and were left out: row 2 is empty or blank; row 5 is empty or blank."
     assert blank in err
     assert "1 gold label outside the inventory left out: 'weather', in row 4." in err
+
+
+def test_a_saved_classifier_takes_its_labels_in_any_order_and_no_others(own):
+    saved = ["--calibration", "platt", "--out", "order.json"]
+    assert setscore("calibrate", *OWN, *saved, folder=own)[0] == 0
+    measure = ["evaluate", *OWN[:2], *OWN[4:], "--classifier", "order.json"]
+    tables = {}
+    for labels in (None, "sports,oil", "oil,sports"):
+        code, tables[labels], err = setscore(*measure, *([] if labels is None else ["--labels", labels]), folder=own)
+        assert code == 0, err
+    assert tables[None] == tables["sports,oil"] == tables["oil,sports"]
+    (own / "worded.yaml").write_text("sports:\noil: petrol\n")
+    code, out, err = setscore(*measure, "--labels", "worded.yaml", folder=own)
+    assert (code, out) == (0, tables[None])
+    assert "descriptions are those of the saved classifier; given were others, of oil." in err
+    code, _, err = setscore(*measure, "--labels", "oil,sports,tea", folder=own)
+    assert code == 2
+    assert "made for other labels than these: only own.csv has tea. Remove --labels to measure it on its own" in err
+
+
+def test_calibrate_remembers_the_slice_for_a_shortlist_as_fit_does(tmp_path):
+    for extra in ("faiss", "bm25s"):
+        pytest.importorskip(extra)
+    labels = ["oil", "sports", "music", "weather"]
+    rows = [(f"A note about {name} number {i}.", name) for i in range(3) for name in labels]
+    (tmp_path / "own.csv").write_text("text,labels\n" + "".join(f"{text},{name}\n" for text, name in rows))
+    options = ["--file", "own.csv", "--labels", ",".join(labels), "--shortlist", "2", "--calibration", "temperature"]
+    code, _, err = setscore("calibrate", *options, "--save", "scores", "--out", "m.json", folder=tmp_path)
+    assert code == 0, err
+    saved = json.loads((tmp_path / "m.json").read_text())
+    fitted = SetScoreClassifier(labels, shortlist=2, calibration="temperature")
+    fitted.fit([text for text, _ in rows], [[name] for _, name in rows]).save(tmp_path / "fitted.json")
+    expected = json.loads((tmp_path / "fitted.json").read_text())
+    assert saved["params"]["shortlist"] == expected["params"]["shortlist"]
+    assert saved["params"]["shortlist"]["memory"]["rows"]["shape"] == [12]
+    texts = ["The band plays on.", "Rain is coming."]
+    loaded = SetScoreClassifier.load(tmp_path / "m.json")
+    assert (loaded.decision_function(texts) == fitted.decision_function(texts)).all()
+    code, _, err = setscore(
+        "evaluate", *options, "--save", "scores", "--no-yardsticks", "--seeds", "13", folder=tmp_path
+    )
+    assert (code, "own.csv pool: scoring; 12 documents" in err) == (0, True)  # those scores had another shortlist

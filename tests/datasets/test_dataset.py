@@ -89,8 +89,15 @@ def test_the_fingerprint_depends_on_everything_that_matters_and_on_nothing_else(
 def test_other_descriptions_need_the_same_names():
     dataset = made(2)
     assert dataset.with_labels(["label0", "label1", "label2"]).labels.labels[0].description is None
-    with pytest.raises(LabelError, match="must have the same names in that order"):
-        dataset.with_labels(["label1", "label0", "label2"])
+    with pytest.raises(LabelError, match="must have the same names"):
+        dataset.with_labels(["label1", "label0", "other"])
+
+
+def test_gold_labels_follow_their_names_into_another_order():
+    dataset = made(4)
+    turned = dataset.with_labels(["label2", "label0", "label1"])
+    assert turned.labels.names == ("label2", "label0", "label1")
+    assert turned.labels.sets(turned.gold) == dataset.labels.sets(dataset.gold)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from setscore.experiments import Row, Scored, cross_validated
 from setscore.experiments.blending import halves, score_blend, split_blend, weigh
 from setscore.experiments.comparison import learnt, seed_classifier
 from setscore.experiments.evaluation import UNFITTED, VALIDATION_SIZE, unfitted
-from setscore.experiments.report import calibrated, draw_slice, score_slice
+from setscore.experiments.report import calibrated, draw_slice, remembering, score_slice
 from setscore.storage import write_json
 
 FORMAT = "setscore.calibration/1"
@@ -75,6 +75,7 @@ def calibrate(
     classifier, blend = split_blend(model.classifier())
     pool = _pool(name, own, data_dir)
     wanted = size if own.file is not None else size or VALIDATION_SIZE
+    classifier = remembering(classifier, draw_slice(pool, wanted, seed))
     with progress() as bar:
         told = watch(bar, pool.name)
         if start := seed_classifier(classifier):  # such a scorer learns from these documents before it scores them

@@ -1,6 +1,8 @@
 """Where commands print: results to standard output, everything else to standard error."""
 
+import warnings
 from collections.abc import Callable, Mapping
+from typing import TextIO
 
 from rich.console import Console
 from rich.markup import escape
@@ -15,6 +17,27 @@ errors = Console(stderr=True, highlight=False)
 def remark(text: str) -> None:
     """One line on standard error; brackets are just text."""
     errors.print(escape(text), soft_wrap=True)
+
+
+def tell_warnings() -> None:
+    """From now on a warning of ours is one line, told once; those of others stay as Python shows them."""
+    usual, told = warnings.showwarning, set[str]()
+
+    def show(  # noqa: PLR0917 -- Python calls it so
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if not category.__module__.startswith("setscore."):
+            usual(message, category, filename, lineno, file, line)
+        elif str(message) not in told:
+            told.add(str(message))
+            remark(str(message))
+
+    warnings.showwarning = show
 
 
 def progress() -> Progress:

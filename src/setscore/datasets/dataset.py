@@ -133,14 +133,15 @@ class Dataset:
         return replace(self, notes=(*self.notes, *notes))
 
     def with_labels(self, labels: Any) -> "Dataset":
-        """The same with other descriptions; the names and their order stay."""
+        """The same with other descriptions, or in another order: names stay, and gold labels follow their names."""
         given = LabelSet.of(labels)
-        if given.names != self.labels.names:
+        if set(given.names) != set(self.labels.names):
             raise LabelError(
                 f"{self._title} has {len(self.labels)} labels, the first is {self.labels.names[0]!r}; the"
-                f" {len(given)} labels given, the first is {given.names[0]!r}, must have the same names in that order."
+                f" {len(given)} labels given, the first is {given.names[0]!r}, must have the same names."
             )
-        return replace(self, labels=given)
+        places = {name: place for place, name in enumerate(self.labels.names)}
+        return replace(self, labels=given, gold=self.gold[:, [places[name] for name in given.names]])
 
     def _at_most(self, n: int) -> int:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= len(self):

@@ -6,6 +6,7 @@ names the numbers' file with its SHA-256 and is written last, so whatever it nam
 
 import hashlib
 import io
+import json
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping
@@ -181,9 +182,9 @@ def describe(classifier: SetScoreClassifier, dataset: Dataset) -> dict[str, Any]
     if blend := blend_of(getattr(classifier, "blend_", classifier.blend)):
         config |= {"blend": blend.sentence(), "scales": [list(scale) for scale in blend.scales]}
     if shortlist := shortlist_of(getattr(classifier, "shortlist_", classifier.shortlist)):
-        config |= {
-            "shortlist": {key: value for key, value in vars(shortlist).items() if key not in ("cache", "memory")}
-        }
+        config["shortlist"] = {key: value for key, value in vars(shortlist).items() if key not in ("cache", "memory")}
+        if memory := getattr(shortlist, "memory", None):
+            config["memory"] = hashlib.sha256(json.dumps(memory.plain()).encode()).hexdigest()
     return config
 
 
@@ -208,7 +209,8 @@ def _with_labels(classifier: SetScoreClassifier, labels: LabelSet) -> SetScoreCl
     params = classifier.get_params(deep=False)
     if params["labels"] is not None and LabelSet.of(params["labels"]) != labels:
         raise LabelError(
-            "the classifier has other labels than the dataset. Make it without labels, or with dataset.labels."
+            "the classifier has other labels than the dataset, or in another order. Make it without labels or with"
+            " dataset.labels, or give the dataset the classifier's: dataset.with_labels(classifier.labels)."
         )
     return with_learned(SetScoreClassifier(**params | {"labels": labels}), getattr(classifier, "learned_", None))
 
