@@ -99,7 +99,9 @@ def test_a_megabyte_is_cut_and_says_so():
     text = "Crude oil prices fell again. " * 35_000
     assert len(text) > 1_000_000
     classifier = SetScoreClassifier(LABELS, long_documents="truncate")
-    message = r"^1 of 2 documents were truncated; long_documents='chunk' reads them whole\.$"
+    message = (
+        r"^1 of 2 documents was truncated: only the beginning was read\. long_documents='chunk' reads them whole\.$"
+    )
     with pytest.warns(TruncationWarning, match=message):
         scores = classifier.score_documents([text, "short"])
     assert scores.truncated.tolist() == [True, False]
@@ -114,7 +116,7 @@ def test_by_default_a_long_document_is_read_whole_and_a_huge_one_is_not():
     alone = SetScoreClassifier(LABELS).score_documents([text])
     chunk = SetScoreClassifier(LABELS, long_documents="chunk").score_documents([text])
     np.testing.assert_array_equal(alone.log_odds, chunk.log_odds)
-    with pytest.warns(TruncationWarning, match="1 of 1 documents were truncated"):
+    with pytest.warns(TruncationWarning, match="1 of 1 document was truncated"):
         assert (
             SetScoreClassifier(LABELS).score_documents([text * 10]).forwards == backbone_spec("setscore-mini").windows
         )

@@ -136,8 +136,8 @@ def test_equal_scores_have_a_defined_ranking():
         (lambda: probability_metrics([[1]], [[np.nan]]), "1 scores are NaN or infinite"),
         (lambda: ranking_metrics([[1]], [[np.inf]]), "1 scores are NaN or infinite"),
         (lambda: probability_metrics([[1]], [[1.5]]), r"in \[0, 1\], got 1.5 to 1.5"),
-        (lambda: per_label_table([[1]], [[1]], ["a", "b"]), "2 names came with 1 labels"),
-        (lambda: by_group([[1]], [[1]], ["a", "b"]), "2 group values came with 1 documents"),
+        (lambda: per_label_table([[1]], [[1]], ["a", "b"]), "2 names came with 1 label"),
+        (lambda: by_group([[1]], [[1]], ["a", "b"]), "2 group values came with 1 document"),
     ],
 )
 def test_what_cannot_be_measured_says_so(call, message):

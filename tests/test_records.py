@@ -1,5 +1,7 @@
 """Values at the border: what is taken as labels, gold labels and documents, and how each refusal reads."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setscore.errors import DocumentError, LabelError, SetScoreError
+from setscore.errors import DocumentError, LabelError, LabelWarning, SetScoreError
 from setscore.records import Document, Label, LabelSet, as_documents, is_indicator, names_in
 
 LABELS = LabelSet.of(["oil", "sports", "music"])
@@ -75,22 +77,20 @@ def test_indicator_counts_every_unknown_name():
     with pytest.raises(LabelError) as error:
         LABELS.indicator([["oil", "sport"], ["opera"], ["sport"]])
     assert str(error.value) == (
-        "3 gold labels are not in the inventory: 'sport' (2 times), 'opera' (1 times)."
+        "3 gold labels are not in the inventory: 'sport' (2 times), 'opera' (1 time)."
         " unknown gold label 'sport'. Did you mean 'sports'? Known: music, oil, sports."
     )
 
 
 def test_indicator_names_what_the_sets_are():
-    with pytest.raises(
-        LabelError, match=r"^1 candidates are not in the inventory: 'opera' \(1 times\)\. unknown candid"
-    ):
+    with pytest.raises(LabelError, match=r"^1 candidate is not in the inventory: 'opera' \(1 time\)\. unknown candid"):
         LABELS.indicator([["opera"]], what="candidate")
 
 
 def test_indicator_shows_five_unknown_names_of_many():
     with pytest.raises(LabelError) as error:
         LABELS.indicator([[f"new {number}" for number in range(9)]])
-    assert str(error.value).startswith("9 gold labels are not in the inventory: 'new 0' (1 times), ")
+    assert str(error.value).startswith("9 gold labels are not in the inventory: 'new 0' (1 time), ")
     assert "'new 4'" in str(error.value)
     assert "'new 5'" not in str(error.value)
 
@@ -253,3 +253,11 @@ def test_texts_are_returned_whole_or_each_problem_is_named(rows):
 def test_a_data_frame_of_gold_labels_goes_by_the_names_of_its_columns():
     frame = pd.DataFrame({"music": [1, 0], "oil": [1, 0], "sports": [0, 0]})
     np.testing.assert_array_equal(LABELS.gold(frame, 2), GOLD)
+
+
+def test_labels_that_are_nearly_one_are_kept_with_a_warning():
+    with pytest.warns(LabelWarning, match="'home  repairs' and 'Home repairs' differ in capitals or spaces alone"):
+        assert len(LabelSet.of(["home  repairs", "pets", "Home repairs"])) == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LabelSet.of(["home repairs", "homerepairs"])

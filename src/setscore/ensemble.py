@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 
-from setscore.errors import SetScoreError, unknown_name
+from setscore.errors import SetScoreError, counted, unknown_name
 from setscore.logistic import fit_logistic
 from setscore.records import BoolArray, Document, FloatArray, LabelSet, Scores
 from setscore.shortlist import EMBEDDED, ENCODER, Encode, load_encoder, unit
@@ -132,8 +132,9 @@ def check_same(members: Mapping[str, FloatArray], gold: BoolArray | None = None)
     for name, shape in shapes.items():
         if shape != (documents, labels):
             raise SetScoreError(
-                f"{first} has scores of {documents} documents and {labels} labels, {name} of {shape[0]} documents and"
-                f" {shape[1]} labels. An ensemble's members score the same documents and labels."
+                f"{first} has scores of {counted(documents, 'document')} and {counted(labels, 'label')}, {name} of"
+                f" {counted(shape[0], 'document')} and {counted(shape[1], 'label')}. An ensemble's members score the"
+                " same documents and labels."
             )
 
 

@@ -31,7 +31,9 @@ class DocumentError(SetScoreError):
         self.problems = problems
         shown = "; ".join(f"document {row}: {problem}" for row, problem in list(problems.items())[:5])
         more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
-        super().__init__(f"{len(problems)} of {total} documents cannot be scored: {shown}{more}. Rows count from 0.")
+        super().__init__(
+            f"{len(problems)} of {counted(total, 'document')} cannot be scored: {shown}{more}. Rows count from 0."
+        )
 
 
 class DataFileError(SetScoreError):
@@ -63,11 +65,30 @@ class TruncationWarning(UserWarning):
 
     @classmethod
     def of(cls, truncated: int, total: int) -> "TruncationWarning":
-        return cls(f"{truncated} of {total} documents were truncated; long_documents='chunk' reads them whole.")
+        return cls(f"{truncation(truncated, total)} long_documents='chunk' reads them whole.")
 
 
 class FewDocumentsWarning(UserWarning):
     """A calibration was fitted on so few documents that it may do more harm than good."""
+
+
+class LabelWarning(UserWarning):
+    """Labels that are probably one, because only capitals or spaces tell them apart."""
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """The word that goes with a number: `one` with 1, else `many`, which is `one` with an s unless it is given."""
+    return one if number == 1 else many or f"{one}s"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: "1 document", "2 documents"."""
+    return f"{number} {plural(number, noun)}"
+
+
+def truncation(cut: int, total: int) -> str:
+    """How many documents were cut, as a sentence; what to do about it is the caller's to add."""
+    return f"{cut} of {counted(total, 'document')} {plural(cut, 'was', 'were')} truncated: only the beginning was read."
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

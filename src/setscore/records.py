@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setscore.errors import DocumentError, LabelError, SetScoreError, TruncationWarning, unknown_name
+from setscore.errors import (
+    DocumentError,
+    LabelError,
+    LabelWarning,
+    SetScoreError,
+    TruncationWarning,
+    counted,
+    plural,
+    unknown_name,
+)
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -62,6 +71,20 @@ class LabelSet:
                 raise LabelError(f"label {name!r} stands twice, {places}. Remove one of them. Labels count from 0.")
             seen[name.strip()] = position
         self._check_parents()
+        self._warn_alike()
+
+    def _warn_alike(self) -> None:
+        """Names that differ in capitals or spaces alone are rarely meant as two labels, but they may be."""
+        first: dict[str, str] = {}
+        for name in self.names:
+            other = first.setdefault(" ".join(name.casefold().split()), name)
+            if other != name:
+                warnings.warn(
+                    f"the labels {other!r} and {name!r} differ in capitals or spaces alone, and are asked as two. If"
+                    " they are one, remove one of them.",
+                    LabelWarning,
+                    stacklevel=4,
+                )
 
     def _check_parents(self) -> None:
         """Every parent is a label, and no label is above itself."""
@@ -137,9 +160,11 @@ class LabelSet:
                 else:
                     unknown[name] = unknown.get(name, 0) + 1
         if unknown:
-            counts = ", ".join(f"{name!r} ({count} times)" for name, count in list(unknown.items())[:5])
+            counts = ", ".join(f"{name!r} ({counted(count, 'time')})" for name, count in list(unknown.items())[:5])
             first = unknown_name(what, next(iter(unknown)), self.names[:50])
-            raise LabelError(f"{sum(unknown.values())} {what}s are not in the inventory: {counts}. {first}")
+            total = sum(unknown.values())
+            are = plural(total, "is", "are")
+            raise LabelError(f"{counted(total, what)} {are} not in the inventory: {counts}. {first}")
         return matrix
 
     def sets(self, decided: npt.NDArray[Any]) -> list[set[str]]:
@@ -154,7 +179,8 @@ class LabelSet:
             candidates = [self.names if document.candidates is None else document.candidates for document in documents]
         if len(candidates) != len(documents):
             raise LabelError(
-                f"candidates were given for {len(candidates)} documents, but there are {len(documents)} documents."
+                f"candidates were given for {counted(len(candidates), 'document')}, but there"
+                f" {plural(len(documents), 'is', 'are')} {counted(len(documents), 'document')}."
             )
         return self.indicator(candidates, what="candidate")
 
@@ -170,7 +196,8 @@ class LabelSet:
             raise LabelError(f"an indicator matrix has {len(self)} columns in every row; these rows differ.") from error
         if matrix.shape != (documents, len(self)):
             raise LabelError(
-                f"gold labels have the shape {matrix.shape}, there are {documents} documents and {len(self)} labels."
+                f"gold labels have the shape {matrix.shape}, there {plural(documents, 'is', 'are')}"
+                f" {counted(documents, 'document')} and {counted(len(self), 'label')}."
             )
         if not np.isin(matrix, (0, 1)).all():
             raise LabelError("an indicator matrix of gold labels holds only 0 and 1.")

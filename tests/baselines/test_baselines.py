@@ -131,7 +131,7 @@ def test_what_is_written_in_labels_is_read_back(names):
 def test_a_linear_head_overfits_and_knows_its_labels():
     model = load_baseline("linear", encode=encode, regularisation=1e4).fit(TEXTS, GOLD, LABELS)
     np.testing.assert_array_equal(model.score(TEXTS, LABELS).log_odds > 0, GOLD)
-    with pytest.raises(LabelError, match="fitted on 3 labels, other than the 1 labels given"):
+    with pytest.raises(LabelError, match="fitted on 3 labels, other than the 1 label given"):
         model.score(TEXTS, LabelSet.of(["oil"]))
 
 

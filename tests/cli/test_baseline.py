@@ -62,7 +62,7 @@ def test_what_a_shortlist_leaves_out_is_counted(tmp_path):
     code, out, err = setscore(
         "classify", "Crude oil fell.", "-l", "oil,match,song", "--shortlist", "2", "--format", "jsonl"
     )
-    assert (code, err.strip()) == (0, "the shortlist left out 1 pairs of document and label; they count as negative.")
+    assert (code, err.strip()) == (0, "the shortlist left out 1 pair of document and label; they count as negative.")
     assert out.count(":") >= 4
     data = write_goemotions(tmp_path)
     code, _, err = setscore(

@@ -213,7 +213,7 @@ def test_bytes_that_are_no_text_fail_their_row_only():
 def test_truncated_documents_are_counted_and_chunks_are_not_truncated(folder):
     options = ("--long-documents", "truncate", "--format", "jsonl")
     cut, _, err = classify("-f", "long.txt", "-l", "oil", *options, folder=folder)
-    assert "1 of 2 documents were truncated: only their beginning was read. Use --long-documents chunk" in err
+    assert "1 of 2 documents was truncated: only the beginning was read. Use --long-documents chunk" in err
     whole, _, silence = classify("-f", "long.txt", "-l", "oil", "--long-documents", "chunk", folder=folder)
     assert (cut, whole, silence) == (0, 0, "")
 
@@ -310,3 +310,18 @@ def test_a_mistake_in_the_settings_writes_nothing():
         code, out, err = classify(OIL, "-l", "oil", "--format", "csv", option, wrong)
         assert (code, out) == (2, "")
         assert err
+
+
+def test_a_bar_in_a_name_is_told_where_bars_part_labels():
+    code, _, err = setscore("classify", "Oil rose.", "--labels", "oil|gas,tea", "--format", "csv")
+    assert (code, "the label 'oil|gas' has | in its name" in err, "--format jsonl" in err) == (0, True, True)
+    assert setscore("classify", "Oil rose.", "--labels", "oil|gas,tea", "--format", "jsonl")[2] == ""
+
+
+def test_labels_that_differ_in_capitals_alone_are_told_once_as_a_plain_line():
+    code, out, err = setscore("classify", "My bill is wrong.", "--labels", "billing, Billing", "--format", "jsonl")
+    assert (code, list(json.loads(out)["probabilities"])) == (0, ["billing", "Billing"])
+    assert err == (
+        "the labels 'billing' and 'Billing' differ in capitals or spaces alone, and are asked as two. If they are one,"
+        " remove one of them.\n"
+    )

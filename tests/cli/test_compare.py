@@ -51,13 +51,16 @@ def test_without_gold(tmp_path):
     ("arguments", "message"),
     [
         (["--file", "x.txt"], "documents and labels are needed: --file FILE --labels FILE."),
-        (["--file", "blank.txt", "--labels", "oil"], "row 2 is empty or blank"),
+        (
+            ["--file", "blank.jsonl", "--labels", "oil"],
+            "blank.jsonl holds no documents. 1 of 1 row cannot be used and was left out: row 1 is empty or blank.",
+        ),
         (["--file", "x.txt", "--labels", "oil", "--backbone", "llada-8b-bas"], "Did you mean 'llada-8b-base'?"),
     ],
 )
 def test_mistakes(tmp_path, arguments, message):
     (tmp_path / "x.txt").write_text("Oil.\n")
-    (tmp_path / "blank.txt").write_text("Oil.\n\nRain.\n")
+    (tmp_path / "blank.jsonl").write_text('{"text": ""}\n')
     code, _, err = setscore("compare-attention", *arguments, folder=tmp_path)
     assert code == 2
     assert message in err

@@ -150,3 +150,13 @@ def test_one_command_for_a_table_of_scorers(folder):
     code, _, err = setscore("evaluate", *OWN, *options, "--save", "scores", folder=folder)
     assert code == 2
     assert "are for one scorer that learns nothing" in err
+
+
+@pytest.mark.parametrize("command", ["diagnose", "compare-attention"])
+def test_blank_rows_of_a_file_without_gold_labels_are_named(tmp_path, command):
+    (tmp_path / "texts.txt").write_text("Oil rose.\n\nA late goal.\nIt rained.\n\nThe end.\n")
+    options = ["--file", "texts.txt", "--labels", "oil,sports", *(["--limit", "4"] if command == "diagnose" else [])]
+    code, out, err = setscore(command, *options, folder=tmp_path)
+    assert code == 0, err
+    assert "4 documents, 2 labels" in out
+    assert "2 of 6 rows cannot be used and were left out: row 2 is empty or blank; row 5 is empty or blank." in err

@@ -178,7 +178,7 @@ def test_repeated_ids_are_kept_and_told(own, command):
     more = ["--no-yardsticks", "--seeds", "13"] if command == "evaluate" else ["--out", "twice.json"]
     code, _, err = setscore(command, *options, *more, folder=own)
     assert code == 0
-    assert "1 rows repeat an id, the first is 'a' in row 3; all rows are kept." in err
+    assert "1 row repeats an id, the first is 'a' in row 3; all rows are kept." in err
     assert "scoring; 4 documents" in err
 
 
@@ -249,7 +249,7 @@ def test_a_saved_classifier_is_measured_and_told_if_on_its_own_documents(own):
         "body,tags\nPetrol is dearer.,oil\nA late goal.,sports\n" + lines[1].rpartition(",")[0]
     )
     code, _, err = setscore("evaluate", "--file", "others.csv", *columns, "--json", "s.json", folder=own)
-    assert (code, "1 of the 3 documents that temperature is measured on have scores and labels" in err) == (0, True)
+    assert (code, "1 of the 3 documents that temperature is measured on has scores and labels" in err) == (0, True)
     assert json.loads((own / "s.json").read_text())["datasets"]["others.csv"]["documents"] == {"0": [0, 3]}
     code, out, _ = setscore("classify", "Oil!", "--classifier", "own.json", "--format", "csv", folder=own)
     assert (code, out.splitlines()[0]) == (0, "id,labels,undecided,oil,sports,error")
@@ -370,3 +370,72 @@ def test_a_blend_is_weighed_and_saved(own):
     assert "own-cosine" in Ensemble.of(model.blend).names
     code, out, err = setscore("evaluate", *OWN, *options, "--no-yardsticks", "--seeds", "13", folder=own)
     assert (code, "own.csv: blend: seed 13 " in err) == (0, True)
+
+
+def test_one_document_is_no_documents(tmp_path):
+    (tmp_path / "one.csv").write_text("text,labels\nOil rose.,oil\n")
+    code, out, err = setscore("calibrate", "--file", "one.csv", "--labels", "oil", folder=tmp_path)
+    assert (code, out.splitlines()[0]) == (0, "fitted on 1 document, 1 label")
+    assert "one.csv pool: scoring; 1 document\nfitted on 1 document; with fewer than 50" in err
+    code, _, err = setscore("evaluate", "--file", "one.csv", "--labels", "oil", folder=tmp_path)
+    assert (code, "one.csv has 1 document; at least 2 are needed" in err) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "calibrate", "diagnose"])
+def test_blank_rows_and_other_gold_labels_stop_nothing_else(tmp_path, command):
+    """The same words in every command that reads labelled documents: the row, and how to go on."""
+    rows = ["Oil rose.,oil", ",oil", "A late goal.,sports", "It rained.,weather", " ,", "Crude oil.,oil"]
+    (tmp_path / "own.csv").write_text("\n".join(["text,labels", *rows, ""]))
+    options = ["--file", "own.csv", "--labels", "oil,sports"]
+    more = {"evaluate": ["--seeds", "13", "--no-yardsticks", "--calibration", "temperature"]}.get(command, [])
+    code, out, err = setscore(command, *options, *more, folder=tmp_path)
+    assert (code, out) == (2, "")
+    assert "own.csv: 1 gold label is not in the inventory: 'weather' (1 time)." in err
+    assert "See row 4. Add what is missing to the labels, mend the rows, or leave such gold labels out" in err
+    code, _, err = setscore(command, *options, *more, "--ignore-unknown", folder=tmp_path)
+    assert code == 0, err
+    blank = "2 of 6 rows cannot be used and were left out: row 2 is empty or blank; row 5 is empty or blank."
+    assert blank in err
+    assert "1 gold label outside the inventory left out: 'weather', in row 4." in err
+
+
+def test_a_saved_classifier_takes_its_labels_in_any_order_and_no_others(own):
+    saved = ["--calibration", "platt", "--out", "order.json"]
+    assert setscore("calibrate", *OWN, *saved, folder=own)[0] == 0
+    measure = ["evaluate", *OWN[:2], *OWN[4:], "--classifier", "order.json"]
+    tables = {}
+    for labels in (None, "sports,oil", "oil,sports"):
+        code, tables[labels], err = setscore(*measure, *([] if labels is None else ["--labels", labels]), folder=own)
+        assert code == 0, err
+    assert tables[None] == tables["sports,oil"] == tables["oil,sports"]
+    (own / "worded.yaml").write_text("sports:\noil: petrol\n")
+    code, out, err = setscore(*measure, "--labels", "worded.yaml", folder=own)
+    assert (code, out) == (0, tables[None])
+    assert "descriptions are those of the saved classifier; given were others, of oil." in err
+    code, _, err = setscore(*measure, "--labels", "oil,sports,tea", folder=own)
+    assert code == 2
+    assert "made for other labels than these: only own.csv has tea. Remove --labels to measure it on its own" in err
+
+
+def test_calibrate_remembers_the_slice_for_a_shortlist_as_fit_does(tmp_path):
+    for extra in ("faiss", "bm25s"):
+        pytest.importorskip(extra)
+    labels = ["oil", "sports", "music", "weather"]
+    rows = [(f"A note about {name} number {i}.", name) for i in range(3) for name in labels]
+    (tmp_path / "own.csv").write_text("text,labels\n" + "".join(f"{text},{name}\n" for text, name in rows))
+    options = ["--file", "own.csv", "--labels", ",".join(labels), "--shortlist", "2", "--calibration", "temperature"]
+    code, _, err = setscore("calibrate", *options, "--save", "scores", "--out", "m.json", folder=tmp_path)
+    assert code == 0, err
+    saved = json.loads((tmp_path / "m.json").read_text())
+    fitted = SetScoreClassifier(labels, shortlist=2, calibration="temperature")
+    fitted.fit([text for text, _ in rows], [[name] for _, name in rows]).save(tmp_path / "fitted.json")
+    expected = json.loads((tmp_path / "fitted.json").read_text())
+    assert saved["params"]["shortlist"] == expected["params"]["shortlist"]
+    assert saved["params"]["shortlist"]["memory"]["rows"]["shape"] == [12]
+    texts = ["The band plays on.", "Rain is coming."]
+    loaded = SetScoreClassifier.load(tmp_path / "m.json")
+    assert (loaded.decision_function(texts) == fitted.decision_function(texts)).all()
+    code, _, err = setscore(
+        "evaluate", *options, "--save", "scores", "--no-yardsticks", "--seeds", "13", folder=tmp_path
+    )
+    assert (code, "own.csv pool: scoring; 12 documents" in err) == (0, True)  # those scores had another shortlist

@@ -89,15 +89,22 @@ def test_the_fingerprint_depends_on_everything_that_matters_and_on_nothing_else(
 def test_other_descriptions_need_the_same_names():
     dataset = made(2)
     assert dataset.with_labels(["label0", "label1", "label2"]).labels.labels[0].description is None
-    with pytest.raises(LabelError, match="must have the same names in that order"):
-        dataset.with_labels(["label1", "label0", "label2"])
+    with pytest.raises(LabelError, match="must have the same names"):
+        dataset.with_labels(["label1", "label0", "other"])
+
+
+def test_gold_labels_follow_their_names_into_another_order():
+    dataset = made(4)
+    turned = dataset.with_labels(["label2", "label0", "label1"])
+    assert turned.labels.names == ("label2", "label0", "label1")
+    assert turned.labels.sets(turned.gold) == dataset.labels.sets(dataset.gold)
 
 
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"ids": ("a",)}, SetScoreError, "made test has 2 texts, but 1 ids."),
-        ({"ids": ("a", "a")}, SetScoreError, "1 ids of made test stand more than once, the first is 'a'."),
+        ({"ids": ("a",)}, SetScoreError, "made test has 2 texts, but 1 id."),
+        ({"ids": ("a", "a")}, SetScoreError, "1 id of made test stands more than once, the first is 'a'."),
         ({"ids": ("a", " ")}, SetScoreError, "the id of document 1 of made test is empty or blank."),
         ({"texts": ("a", "")}, DocumentError, "document 1: is empty or blank"),
         ({"gold": np.zeros((2, 4), dtype=bool)}, LabelError, r"the shape \(2, 4\); there are 2 documents and 3 labels"),
@@ -136,7 +143,7 @@ def test_documents_without_text_are_left_out_and_counted():
 
 def test_labels_outside_the_inventory_are_counted():
     entries = [Entry("a", "text", ("x", "z")), Entry("b", "text", ("z", "w"))]
-    with pytest.raises(LabelError, match=r"^there: 3 gold labels are not .*'z' \(2 times\), 'w' \(1 times\)"):
+    with pytest.raises(LabelError, match=r"^there: 3 gold labels are not .*'z' \(2 times\), 'w' \(1 time\)"):
         assemble("made", "test", entries, LabelSet.of(["x"]), origin="there")
     with pytest.raises(DataFileError, match="there holds no documents"):
         assemble("made", "test", [], LabelSet.of(["x"]), origin="there")

@@ -81,7 +81,7 @@ def test_parquet_files_of_lexglue_are_read(put_parquet, tmp_path):
         ('{"text": "a"}', None, "line 1 of .* has no field 'labels'"),
         ('{"text": 3, "labels": []}', None, "line 1 of .* has int in the field 'text': 3"),
         (lines(ROWS)[:-5], None, "line 2 of .* is not valid JSON"),
-        (lines(ROWS), '["budget"]', r"test.jsonl: 1 gold labels are not .* 'trade policy' \(1 times\)"),
+        (lines(ROWS), '["budget"]', r"test.jsonl: 1 gold label is not .* 'trade policy' \(1 time\)"),
         (lines(ROWS), '["budget"', "labels.json is not valid JSON"),
         (lines(ROWS), '{"budget": 1}', "labels.json must hold a list of label names"),
     ],

@@ -63,4 +63,4 @@ def test_blank_comments_are_left_out_and_counted(put, tmp_path):
     put("jigsaw/natural_1000.csv", HEAD + 'a,Text,1,0,0,0,0,0\nb," ",0,0,0,0,0,0\n')
     dataset = load_dataset("jigsaw", "validation", tmp_path)
     assert dataset.ids == ("a",)
-    assert dataset.notes[-1] == "1 of 2 documents have no usable text and were left out: b."
+    assert dataset.notes[-1] == "1 of 2 documents has no usable text and was left out: b."

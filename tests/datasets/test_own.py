@@ -67,12 +67,16 @@ def test_other_columns_and_a_name(put, labels):
         (
             '{"text": "a", "labels": ["oil", "gas"]}',
             LabelError,
-            r"own.jsonl: 1 gold labels are not .*'gas' \(1 times\)",
+            r"own.jsonl: 1 gold label is not .*'gas' \(1 time\)",
         ),
-        ('{"text": "a"}', DataFileError, "1 rows cannot be used: line 1 of .* has no field labels"),
+        ('{"text": "a"}', DataFileError, "1 row cannot be used: line 1 of .* has no field labels"),
         ('{"text": "a", "labels": null}', DataFileError, "has the labels None, which are neither a list of names nor"),
         ('{"text": "a", "labels": [1]}', DataFileError, r"has the labels \[1\], which"),
-        ('{"text": " ", "labels": []}\n' * 7, DataFileError, "7 rows cannot be used: .*; and 2 more."),
+        (
+            '{"text": " ", "labels": []}\n' * 7,
+            DataFileError,
+            r"holds no documents\. 7 of 7 rows cannot be used and were left out: .*; and 2 more\.",
+        ),
     ],
 )
 def test_every_row_must_be_usable(put, labels, content, error, message):
@@ -94,7 +98,7 @@ def test_a_column_that_is_named_must_be_there(put, put_parquet, labels, option):
         DataFileError, match=r"own.csv has no column key; its first line has \['id', 'text', 'labels'\]"
     ):
         load_files(put("own.csv", CSV), labels, **{option: "key"})
-    with pytest.raises(DataFileError, match=r"1 rows cannot be used: .* has no field key; it has text, labels\."):
+    with pytest.raises(DataFileError, match=r"1 row cannot be used: .* has no field key; it has text, labels\."):
         load_files(put("own.jsonl", '{"text": "a", "labels": []}'), labels, **{option: "key"})
     path = put_parquet("own.parquet", {"text": ["a"], "labels": [["oil"]]})
     with pytest.raises(DataFileError, match=r"own.parquet has no column key; it has \['text', 'labels'\]"):
@@ -181,12 +185,37 @@ def test_a_file_tells_whether_it_has_gold_labels(tmp_path, name, content, expect
 
 
 def test_rows_that_classify_could_not_read_are_left_out_and_counted(tmp_path):
-    """A draft that was reviewed holds them: an error, no text, no labels. Any other row without a text is an error."""
+    """A draft that was reviewed holds them: an error, no text, no labels. Any other row without a text is named."""
     path = tmp_path / "draft.csv"
     path.write_text("id,text,labels,error\n1,Rain all day.,weather,\n2,,,row 2 is empty or blank\n3,Sun.,,\n")
     dataset = load_files(path, LabelSet.of(["weather"]))
     assert dataset.ids == ("1", "3")
-    assert dataset.notes == ("1 rows have no text but an error that `setscore classify` wrote; they were left out.",)
+    assert dataset.notes == ("1 row with an error of `setscore classify` in place of a text left out.",)
     path.write_text("id,text,labels,error\n1,Rain all day.,weather,\n2,,,\n")
-    with pytest.raises(DataFileError, match="1 rows cannot be used"):
-        load_files(path, LabelSet.of(["weather"]))
+    dataset = load_files(path, LabelSet.of(["weather"]))
+    assert dataset.ids == ("1",)
+    assert dataset.notes == ("1 of 2 rows cannot be used and was left out: row 2 is empty or blank.",)
+
+
+def test_gold_labels_outside_the_inventory_name_their_rows_and_can_be_ignored(put):
+    path = put("own.csv", "text,labels\nOne.,oil\nTwo.,oil|gas\n,gas\nFour.,tea\n")
+    labels = LabelSet.of(["oil"])
+    message = r"2 gold labels are not .* See rows 2, 4\. Add what is missing .* \(--ignore-unknown\)\."
+    with pytest.raises(LabelError, match=message):
+        load_files(path, labels)
+    dataset = load_files(path, labels, ignore_unknown=True)
+    assert dataset.gold.tolist() == [[True], [True], [False]]
+    assert dataset.notes == (
+        "1 of 4 rows cannot be used and was left out: row 3 is empty or blank.",
+        "2 gold labels outside the inventory left out: 'gas', 'tea', in rows 2, 4.",
+    )
+    suspected = put("own.csv", "text,labels\nOne.,oil;gas\n")
+    assert load_files(suspected, labels, ignore_unknown=True).notes[0].endswith("as the separator (--separator).")
+
+
+@pytest.mark.parametrize(("separator", "text"), [(None, "a|b|c"), ("|", "a|b"), (";", "d;e")])
+def test_a_name_that_holds_the_sign_between_labels_is_told_with_a_remedy(put, separator, text):
+    rows = put("own.csv", f"text,labels\nOne.,{text}\n")
+    message = r"The label '(a\|b|d;e)' has '[|;]' in its name, so .* Rename it, give the labels as a list \(\.jsonl\)"
+    with pytest.raises(LabelError, match=message):
+        load_files(rows, LabelSet.of(["a|b", "c", "d;e"]), separator=separator)

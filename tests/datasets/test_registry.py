@@ -157,7 +157,7 @@ def test_reuters_takes_the_mirror_only_if_it_is_what_it_should_be(hub, put_parqu
         assert dataset.gold[:, :2].tolist() == [[True, False], [False, True]]
         assert dataset.notes == (
             "1 of 3 stories have none of the 20 topics; left out.",
-            "1 other topics of the kept stories were left out.",
+            "1 other topic of the kept stories was left out.",
         )
     else:
         assert dataset.ids == ("7",)

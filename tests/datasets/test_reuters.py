@@ -34,7 +34,7 @@ def test_modapte_splits_are_read_and_what_is_left_out_is_counted(put, tmp_path, 
     assert [[test.labels.names[i] for i in row.nonzero()[0]] for row in test.gold] == [["grain", "wheat"], ["acq"]]
     assert test.notes == (
         "2 of 4 stories have none of the 20 topics; left out.",
-        "1 other topics of the kept stories were left out.",
+        "1 other topic of the kept stories was left out.",
         "Only 2 of the 22 files of the distribution are there.",
     )
     assert load_dataset("reuters", "train", tmp_path).ids == ("3",)
@@ -64,7 +64,7 @@ def test_stories_without_text_are_counted(put, tmp_path):
     put("reuters/reut2-000.sgm", story(1, ("earn",)) + story(2, ("acq",), text="<TEXT>&#3;</TEXT>"))
     dataset = load_dataset("reuters", "test", tmp_path)
     assert dataset.ids == ("1",)
-    assert dataset.notes[-1] == "1 of 2 documents have no usable text and were left out: 2."
+    assert dataset.notes[-1] == "1 of 2 documents has no usable text and was left out: 2."
 
 
 def archive(path, files):

@@ -180,7 +180,7 @@ def test_a_small_pool_is_halved():
     trial = draw_trials(made_up(documents=31), [13])[0]
     assert (len(trial.validation), len(trial.test)) == (15, 16)
     assert trial.validation.notes == ("15 of 31 documents, drawn with seed 13.",)
-    with pytest.raises(SetScoreError, match="made up has 1 documents; at least 2 are needed"):
+    with pytest.raises(SetScoreError, match="made up has 1 document; at least 2 are needed"):
         draw_trials(made_up(documents=31).take(np.arange(1)), [13])
 
 

@@ -135,7 +135,7 @@ def test_truncated_documents_are_counted(dataset):
     classifier = SetScoreClassifier(backbone=FakeBackbone(context=75))
     long = dataset.take([0, 1])
     long = type(long)(long.name, long.split, ("word " * 100, long.texts[1]), long.ids, long.labels, long.gold)
-    with pytest.warns(TruncationWarning, match="1 of 2 documents were truncated"):
+    with pytest.warns(TruncationWarning, match="1 of 2 documents was truncated"):
         found = score_dataset(long, SetScoreClassifier(backbone=classifier.backbone, overlap=1))
     assert found.truncated.tolist() == [True, False]
 
@@ -148,8 +148,8 @@ def test_truncated_documents_are_counted(dataset):
         (lambda f: (f / "scores.json").write_text('{"format": "x"}'), "has the format 'x'; this version of SetScore"),
         (lambda f: arrays(f).unlink(), "cannot be read: No such file or directory. Delete its folder to score again."),
         (lambda f: arrays(f).write_bytes(b"PK"), "is damaged: its SHA-256 is not the recorded one. Delete its folder"),
-        (lambda f: edit(f, "labels", ["joy"]), "scores.json is damaged: SetScoreError: 60 documents and 1 labels have"),
-        (lambda f: edit(f, "ids", ["a"]), "scores.json is damaged: SetScoreError: 1 documents and 3 labels have"),
+        (lambda f: edit(f, "labels", ["joy"]), "scores.json is damaged: SetScoreError: 60 documents and 1 label have"),
+        (lambda f: edit(f, "ids", ["a"]), "scores.json is damaged: SetScoreError: 1 document and 3 labels have"),
         (lambda f: edit(f, "config", None), "scores.json is damaged: TypeError"),
     ],
 )

@@ -9,7 +9,7 @@ from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 
 from setscore.baselines.base import Progress, finished
-from setscore.errors import LabelError, SetScoreError
+from setscore.errors import LabelError, SetScoreError, counted
 from setscore.records import BoolArray, FloatArray, LabelSet, Scores
 from setscore.shortlist import ENCODER, Encode, load_encoder, unit
 
@@ -60,4 +60,7 @@ def check_fitted(known: tuple[str, ...], labels: LabelSet) -> None:
     if not known:
         raise SetScoreError("this baseline learns from labelled documents: call fit before score.")
     if known != labels.names:
-        raise LabelError(f"the head was fitted on {len(known)} labels, other than the {len(labels)} labels given.")
+        raise LabelError(
+            f"the head was fitted on {counted(len(known), 'label')}, other than the"
+            f" {counted(len(labels), 'label')} given."
+        )

@@ -26,7 +26,7 @@ from setscore.calibration.shrunk import ShrunkCalibration
 from setscore.calibration.spelling import options_of, read_options, spelt
 from setscore.calibration.temperature import TemperatureCalibration
 from setscore.calibration.unfitted import UnfittedCalibration
-from setscore.errors import FewDocumentsWarning, SetScoreError, unknown_name
+from setscore.errors import FewDocumentsWarning, SetScoreError, counted, unknown_name
 from setscore.named import split_options
 from setscore.records import BoolArray, Document, FloatArray, LabelSet
 from setscore.scorers import Learner, Scorer
@@ -123,7 +123,9 @@ def few_documents(n: int) -> str | None:
     """The warning for a slice of `n` labelled documents, or None if they are enough."""
     if n >= FEW_DOCUMENTS:
         return None
-    return f"fitted on {n} documents; with fewer than {FEW_DOCUMENTS}, decisions can get worse, use about 200."
+    return (
+        f"fitted on {counted(n, 'document')}; with fewer than {FEW_DOCUMENTS}, decisions can get worse, use about 200."
+    )
 
 
 def describe(kind: "str | dict[str, Any] | Calibration") -> dict[str, Any]:

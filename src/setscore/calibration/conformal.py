@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from setscore.calibration.base import Calibration
 from setscore.calibration.folds import SEED
 from setscore.calibration.platt import PlattCalibration
-from setscore.errors import MissingExtraError, SetScoreError, unknown_name
+from setscore.errors import MissingExtraError, SetScoreError, counted, plural, unknown_name
 from setscore.records import BoolArray, FloatArray
 
 TARGETS = ("recall", "precision")
@@ -57,12 +57,16 @@ class ConformalCalibration(Calibration):
         labelled = second[gold[second].any(axis=1)]
         self.left_out_ = len(second) - len(labelled)
         if not len(first) or not len(labelled):
-            raise SetScoreError(f"{len(gold)} documents are too few to split in two with a gold label in each half.")
+            raise SetScoreError(
+                f"{counted(len(gold), 'document')} {plural(len(gold), 'is', 'are')} too few to split in two with a"
+                " gold label in each half."
+            )
         self.map_ = PlattCalibration().fit(log_odds[first], gold[first])
         self.cut_ = self._controlled_cut(self.map_.transform(log_odds[labelled]), gold[labelled])
         return (
-            f"{self.target} of at least {self.level:g} at threshold {self.cut_:.3g}, from {len(labelled)} documents;"
-            f" {self.left_out_} without a true label were left out, and the guarantee does not speak of such documents"
+            f"{self.target} of at least {self.level:g} at threshold {self.cut_:.3g}, from"
+            f" {counted(len(labelled), 'document')}; {self.left_out_} without a true label were left out, and the"
+            " guarantee does not speak of such documents"
         )
 
     def _fit_thresholds(self, log_odds: FloatArray, gold: BoolArray) -> FloatArray:  # noqa: ARG002

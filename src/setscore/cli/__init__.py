@@ -12,7 +12,7 @@ from setscore.cli.calibrate import calibrate
 from setscore.cli.ceiling import ceiling
 from setscore.cli.classify import classify
 from setscore.cli.compare import compare_attention
-from setscore.cli.console import errors
+from setscore.cli.console import errors, tell_warnings
 from setscore.cli.datasets import datasets
 from setscore.cli.diagnose import diagnose
 from setscore.cli.ensemble import ensemble
@@ -63,6 +63,7 @@ def main() -> None:
     """Runs a command. Exit code 0: done; 1: some rows failed, the others were written; 2: a mistake to mend."""
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")  # files and pipes get UTF-8, whatever the locale says
+    tell_warnings()
     try:
         app()
     except SetScoreError as error:

@@ -16,12 +16,12 @@ from setscore.cli import options
 from setscore.cli.console import progress, remark, results, watch
 from setscore.cli.tables import abstained, show_labels, show_rows
 from setscore.datasets import Dataset, find_source, load_dataset
-from setscore.errors import FewDocumentsWarning, SetScoreError
+from setscore.errors import FewDocumentsWarning, SetScoreError, counted, truncation
 from setscore.experiments import Row, Scored, cross_validated
 from setscore.experiments.blending import halves, score_blend, split_blend, weigh
 from setscore.experiments.comparison import learnt, seed_classifier
 from setscore.experiments.evaluation import UNFITTED, VALIDATION_SIZE, unfitted
-from setscore.experiments.report import calibrated, draw_slice, score_slice
+from setscore.experiments.report import calibrated, draw_slice, remembering, score_slice
 from setscore.storage import write_json
 
 FORMAT = "setscore.calibration/1"
@@ -75,6 +75,7 @@ def calibrate(
     classifier, blend = split_blend(model.classifier())
     pool = _pool(name, own, data_dir)
     wanted = size if own.file is not None else size or VALIDATION_SIZE
+    classifier = remembering(classifier, draw_slice(pool, wanted, seed))
     with progress() as bar:
         told = watch(bar, pool.name)
         if start := seed_classifier(classifier):  # such a scorer learns from these documents before it scores them
@@ -93,10 +94,7 @@ def calibrate(
             f"blend: {chosen.sentence()}, chosen on all of these documents, which flatters the cross-validated row."
         )
     if cut := int(scored.truncated.sum()):
-        remarks.append(
-            f"{cut} of {len(scored)} documents were truncated: only their beginning was read."
-            " Use --long-documents chunk to read them whole."
-        )
+        remarks.append(f"{truncation(cut, len(scored))} Use --long-documents chunk to read them whole.")
     rows = {UNFITTED: unfitted(before)}
     if len(scored) > 1:
         rows[f"{kind}, cross-validated"] = cross_validated(scored, kind)
@@ -127,7 +125,7 @@ def _pool(name: str | None, own: options.Own, data_dir: Path | None) -> Dataset:
 def _show(
     fitted: SetScoreClassifier, scored: Scored, rows: Mapping[str, Row], remarks: list[str], *, per_label: bool
 ) -> None:
-    results.print(f"fitted on {len(scored)} documents, {len(scored.labels)} labels")
+    results.print(f"fitted on {counted(len(scored), 'document')}, {counted(len(scored.labels), 'label')}")
     results.print(f"chosen: {escape(fitted.calibration_.choice_)}\n", soft_wrap=True)
     show_rows(rows)
     last, row = list(rows.items())[-1]

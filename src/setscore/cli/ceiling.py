@@ -6,9 +6,9 @@ import typer
 from rich.table import Table
 
 from setscore.cli import options
-from setscore.cli.console import results
+from setscore.cli.console import remark, results
 from setscore.datasets import Columns, read_documents
-from setscore.errors import DataFileError, SetScoreError
+from setscore.errors import DataFileError, SetScoreError, counted, plural
 from setscore.theory import shortlist_ceilings
 
 
@@ -37,8 +37,8 @@ def ceiling(
     without = [name for name in dataset.ids if kept.get(name) is None]
     if without:
         raise DataFileError(
-            f"{len(without)} of {len(dataset)} documents have no shortlist in {candidates_column!r}, the first is"
-            f" {without[0]!r}. Name the column with --candidates-column."
+            f"{len(without)} of {counted(len(dataset), 'document')} {plural(len(without), 'has', 'have')} no shortlist"
+            f" in {candidates_column!r}, the first is {without[0]!r}. Name the column with --candidates-column."
         )
     shortlist = dataset.labels.indicator([kept[name] or () for name in dataset.ids], what="candidate")
     found = shortlist_ceilings(dataset.gold, shortlist)
@@ -54,8 +54,10 @@ def ceiling(
     results.print(table)
     size = shortlist.sum(axis=1).mean()
     results.print(
-        f"\n{len(dataset)} documents, {size:.1f} of {len(dataset.labels)} labels on a shortlist:"
+        f"\n{counted(len(dataset), 'document')}, {size:.1f} of {counted(len(dataset.labels), 'label')} on a shortlist:"
         f" {100 * found.retention:.1f}% of gold labels kept ({100 * found.document_recall:.1f}% of a document's on"
         f" average), by chance {100 * found.chance:.1f}%. Hamming loss is at least {found.hamming:.4f}.",
         soft_wrap=True,
     )
+    for note in dataset.notes:
+        remark(note)

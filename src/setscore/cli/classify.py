@@ -17,7 +17,15 @@ from setscore.cli import options
 from setscore.cli.console import errors, progress, remark
 from setscore.cli.output import Answer, check_format, write
 from setscore.datasets import DOCUMENT_FILES, Columns, Row, parse_labels, read_documents, read_stream, text_rows
-from setscore.errors import ScoreError, SetScoreError, TruncationWarning, unknown_name
+from setscore.errors import (
+    ScoreError,
+    SetScoreError,
+    TruncationWarning,
+    counted,
+    plural,
+    truncation,
+    unknown_name,
+)
 from setscore.records import Document
 
 BLOCK_QUESTIONS = 4096  # asked at a time; answers are written and progress is shown after each block
@@ -82,6 +90,11 @@ def classify(
         raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
     else:
         model = asked.classifier().set_params(labels=parse_labels(labels), threshold=threshold)
+    if form == "csv" and (bars := [name for name in model.classes_ if "|" in name]):
+        remark(
+            f"the label {bars[0]!r} has | in its name, which stands between labels in the column labels too: read the"
+            " label's own column, or write --format jsonl."
+        )
     rows, total = _rows(texts, file, input_format, Columns(text_column, id_column, candidates_column))
     tally = Tally()
     with progress() as bar:
@@ -113,19 +126,21 @@ class Tally:
 
     def report(self) -> None:
         if self.truncated:
-            remark(
-                f"{self.truncated} of {self.rows} documents were truncated: only their beginning was read."
-                " Use --long-documents chunk to read them whole."
-            )
+            remark(f"{truncation(self.truncated, self.rows)} Use --long-documents chunk to read them whole.")
         if self.dropped:
-            remark(f"the shortlist left out {self.dropped} pairs of document and label; they count as negative.")
+            remark(
+                f"the shortlist left out {counted(self.dropped, 'pair')} of document and label; they count as negative."
+            )
         if self.repeated:
-            remark(f"{self.repeated} of {self.rows} rows repeat an id, the first is {self._first}; all rows are kept.")
+            remark(
+                f"{self.repeated} of {counted(self.rows, 'row')} {plural(self.repeated, 'repeats', 'repeat')} an id,"
+                f" the first is {self._first}; all rows are kept."
+            )
         if self.rows == 0:
             raise SetScoreError("there were no documents. Give texts, --file FILE, or pipe lines into standard input.")
         if self.failed:
             others = "; the others were classified." if self.failed < self.rows else "."
-            errors.print(f"[bold red]{self.failed} of {self.rows} rows failed[/]{others}")
+            errors.print(f"[bold red]{self.failed} of {counted(self.rows, 'row')} failed[/]{others}")
             raise typer.Exit(1)
 
 

@@ -1,7 +1,6 @@
 """`setscore compare-attention`: what shared attention changes and saves on one's own documents."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,9 +9,9 @@ from rich.table import Table
 
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
-from setscore.cli.console import results
-from setscore.datasets import Columns, parse_labels, read_documents
-from setscore.errors import DataFileError, SetScoreError
+from setscore.cli.console import remark, results
+from setscore.datasets import Columns, parse_labels
+from setscore.errors import SetScoreError, counted
 from setscore.experiments.attention import AttentionComparison, Measured
 from setscore.experiments.attention import compare_attention as compare
 from setscore.records import BoolArray
@@ -47,23 +46,15 @@ def compare_attention(
     if gold:
         dataset = own.load()
         dataset = dataset if limit is None else dataset.head(min(limit, len(dataset)))
-        inventory, texts, truth = dataset.labels, list(dataset.texts), dataset.gold
+        inventory, texts, truth, notes = dataset.labels, list(dataset.texts), dataset.gold, dataset.notes
     else:
-        texts = _texts(own.file, Columns(own.text_column, own.id_column))[:limit]
+        texts, notes = options.read_texts(own.file, Columns(own.text_column, own.id_column), limit)
     classifier = SetScoreClassifier(
         inventory, backbone=backbone, template=template, verbalizer=verbalizer, threshold=threshold
     )
     show(compare(classifier, texts, truth), backbone, len(texts), len(inventory))
-
-
-def _texts(file: Path, columns: Columns) -> list[str]:
-    rows = list(read_documents(file, columns))
-    for row in rows:
-        if row.document is None:
-            raise DataFileError(f"row {row.number} {row.problem}")
-    if not rows:
-        raise DataFileError(f"{file} holds no documents.")
-    return [row.document.text for row in rows if row.document is not None]
+    for note in notes:
+        remark(note)
 
 
 def show(found: AttentionComparison, backbone: str, documents: int, labels: int) -> None:
@@ -75,9 +66,10 @@ def show(found: AttentionComparison, backbone: str, documents: int, labels: int)
         table.add_row(measured.mode, f"{measured.documents_per_second:.2f}", *_cells(measured))
     results.print(table)
     results.print(
-        f"\n{escape(backbone)}, {documents} documents, {labels} labels: {100 * found.flips:.2f}% of"
-        f" {documents * labels} decisions flip, rank correlation {found.correlation:.4f}, largest difference of a"
-        f" log-odds {found.largest:.2f}; shared is {found.speedup:.1f} times as fast.",
+        f"\n{escape(backbone)}, {counted(documents, 'document')}, {counted(labels, 'label')}:"
+        f" {100 * found.flips:.2f}% of {counted(documents * labels, 'decision')} flip, rank correlation"
+        f" {found.correlation:.4f}, largest difference of a log-odds {found.largest:.2f}; shared is"
+        f" {found.speedup:.1f} times as fast.",
         soft_wrap=True,
     )
 

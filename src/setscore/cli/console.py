@@ -1,12 +1,14 @@
 """Where commands print: results to standard output, everything else to standard error."""
 
+import warnings
 from collections.abc import Callable, Mapping
+from typing import TextIO
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from setscore.errors import SetScoreError
+from setscore.errors import SetScoreError, counted
 
 results = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
@@ -15,6 +17,27 @@ errors = Console(stderr=True, highlight=False)
 def remark(text: str) -> None:
     """One line on standard error; brackets are just text."""
     errors.print(escape(text), soft_wrap=True)
+
+
+def tell_warnings() -> None:
+    """From now on a warning of ours is one line, told once; those of others stay as Python shows them."""
+    usual, told = warnings.showwarning, set[str]()
+
+    def show(  # noqa: PLR0917 -- Python calls it so
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if not category.__module__.startswith("setscore."):
+            usual(message, category, filename, lineno, file, line)
+        elif str(message) not in told:
+            told.add(str(message))
+            remark(str(message))
+
+    warnings.showwarning = show
 
 
 def progress() -> Progress:
@@ -29,21 +52,21 @@ def watch(bar: Progress, name: str) -> Callable[[str, int, int, str], None]:
 
     def tell(part: str, done: int, total: int, message: str) -> None:
         if part not in tasks:
-            remark(f"{name} {part}: {message}; {total} documents")
+            remark(f"{name} {part}: {message}; {counted(total, 'document')}")
             tasks[part] = bar.add_task(f"{name} {part}", total=total)
         bar.update(tasks[part], completed=done)
 
     return tell
 
 
-def watch_steps(bar: Progress, before: str = "", units: str = "steps") -> Callable[[str, int, int], None]:
+def watch_steps(bar: Progress, before: str = "", unit: str = "step") -> Callable[[str, int, int], None]:
     """Shows a bar for each kind of work; its name ends at the first comma after which the text may change."""
     tasks = {}
 
     def tell(what: str, done: int, total: int) -> None:
         name = before + what.partition(", loss")[0]
         if name not in tasks:
-            remark(f"{name}; {total} {units}")
+            remark(f"{name}; {counted(total, unit)}")
             tasks[name] = bar.add_task(name, total=total)
         bar.update(tasks[name], completed=done, description=before + what)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +12,9 @@ from rich.table import Table
 from setscore.backbones import load_backbone
 from setscore.cli import options
 from setscore.cli.console import progress, remark, results, watch_steps
-from setscore.datasets import Columns, parse_labels, read_documents
+from setscore.datasets import Columns, parse_labels
 from setscore.datasets.own import has_gold
-from setscore.errors import DataFileError, SetScoreError
+from setscore.errors import SetScoreError, counted, truncation
 from setscore.experiments import diagnosis
 from setscore.experiments.diagnosis import Measured, Probe
 from setscore.experiments.diagnosis_pictures import draw_label_bias, draw_label_rates, draw_slot_bias
@@ -88,11 +87,12 @@ def diagnose(
     with progress() as bar:
         for number, (name, model) in enumerate(loaded.items()):
             asked = wordings if number == 0 else wordings[:1]
-            tell = watch_steps(bar, f"{name}: ", "documents")
+            tell = watch_steps(bar, f"{name}: ", "document")
             parts = (material.texts, material.labels, material.gold, asked)
             found.append(diagnosis.diagnose(model, *parts, name=name, orders=orders, tell=tell))
     first = found[0]
-    title = f"{material.name}, {len(material.texts)} documents, {len(material.labels)} labels, {backbone}"
+    sizes = f"{counted(len(material.texts), 'document')}, {counted(len(material.labels), 'label')}"
+    title = f"{material.name}, {sizes}, {backbone}"
     results.print(escape(title), style="bold")
     results.print(escape(in_words(first, material.labels, found[1] if against else None)), soft_wrap=True)
     _show_slots(first, material.labels)
@@ -135,16 +135,8 @@ def _without_gold(own: options.Own, most: int) -> Material:
     """The first documents of a file without gold labels."""
     if own.file is None or own.labels is None:
         raise SetScoreError("--file needs the inventory of labels as well. Add --labels FILE.")
-    rows = list(islice(read_documents(own.file, Columns(own.text_column, own.id_column)), most))
-    bad = [f"row {row.number} {row.problem}" for row in rows if row.document is None]
-    if bad or not rows:
-        raise DataFileError(
-            f"{len(bad)} rows of {own.file} cannot be used: {'; '.join(bad[:5])}."
-            if bad
-            else f"{own.file} holds no documents."
-        )
-    texts = [row.document.text for row in rows if row.document is not None]
-    return Material(own.file.name, texts, parse_labels(own.labels), None)
+    texts, notes = options.read_texts(own.file, Columns(own.text_column, own.id_column), most)
+    return Material(own.file.name, texts, parse_labels(own.labels), None, notes)
 
 
 def _show_slots(found: Measured, labels: LabelSet) -> None:
@@ -220,7 +212,7 @@ def _remarks(found: Measured, material: Material) -> None:
     if found.mass is None:
         remark(f"p(yes) + p(no) is left out: {found.name} reads only the two answers.")
     if found.truncated:
-        remark(f"{found.truncated} of {len(material.texts)} documents were truncated: only their beginning was read.")
+        remark(truncation(found.truncated, len(material.texts)))
     for note in material.notes:
         remark(note)
 

@@ -1,6 +1,7 @@
 """`setscore evaluate`: how good the method is on the paper's datasets or on one's own labelled file."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -118,7 +119,7 @@ def evaluate(
     alone, blend = split_blend(classifier)
 
     def run(name: str, load: Callable[[], Experiment]) -> None:
-        ready = load() if saved is None else measured_whole(load())
+        ready = load() if saved is None else _aligned(measured_whole(load()), LabelSet.of(classifier.labels))
         others = None if compare is None else {str(compare): _saved_parts(compare, ready)}
         with progress() as bar:
             scored = score_parts(ready, alone, save=save, tell=watch(bar, name))
@@ -148,6 +149,28 @@ def _show(made: Sequence[Report], group_column: str | None, *, per_label: bool) 
             show_labels(f"{one.name}, {first.name}", [row.labels for row in first.rows.values()])
         if one.pairs:
             show_pairs(one.name, one.pairs)
+
+
+def _aligned(ready: Experiment, labels: LabelSet) -> Experiment:
+    """With the saved classifier's own labels, in its order and its words: thresholds belong to names, not to places."""
+    parts = {}
+    for part, dataset in ready.parts.items():
+        ours, theirs = set(labels.names), set(dataset.labels.names)
+        if ours != theirs:
+            only = [
+                f"only {whose} has {', '.join(sorted(names)[:5])}"
+                for whose, names in (("the classifier", ours - theirs), (ready.name, theirs - ours))
+                if names
+            ]
+            raise SetScoreError(
+                f"the saved classifier was made for other labels than these: {'; '.join(only)}. Remove --labels to"
+                " measure it on its own, or fit another with `setscore calibrate`."
+            )
+        given = {label.name: label.description for label in dataset.labels.labels}
+        other = [label.name for label in labels.labels if given[label.name] not in (None, label.description)]
+        note = f"descriptions are those of the saved classifier; given were others, of {', '.join(other[:5])}."
+        parts[part] = dataset.with_labels(labels).noting(*([note] if other else []))
+    return replace(ready, parts=parts)
 
 
 def _saved_parts(folder: Path, ready: Experiment) -> dict[str, Scored]:

@@ -13,9 +13,10 @@ import setscore.calibration as calibrations
 from setscore import prompts, scorers
 from setscore.backbones import load_backbone
 from setscore.classifier import SetScoreClassifier
-from setscore.datasets import Dataset, find_source, load_files, parse_labels
+from setscore.datasets import Columns, Dataset, find_source, load_files, parse_labels, read_documents
+from setscore.datasets.documents import left_out
 from setscore.ensemble import blend_of
-from setscore.errors import SetScoreError
+from setscore.errors import DataFileError, SetScoreError
 from setscore.experiments import PAPER_SETS, prepare
 from setscore.experiments.slices import SLICES, Experiment
 from setscore.records import LabelSet
@@ -166,6 +167,9 @@ class Own:
             help="What stands between two labels of one text; | or a comma, whichever it has.", show_default=False
         ),
     ] = None
+    ignore_unknown: Annotated[
+        bool, typer.Option("--ignore-unknown", help="Leave gold labels that are not in --labels out, and say which.")
+    ] = False
 
     def load(self, group_column: str | None = None, *, inventory: LabelSet | None = None) -> Dataset:
         """The documents with their labels, and the groups of a column; an inventory that is known needs no --labels."""
@@ -180,7 +184,25 @@ class Own:
             id_column=self.id_column,
             group_column=group_column,
             separator=self.separator,
+            ignore_unknown=self.ignore_unknown,
         )
+
+
+def read_texts(file: Path, columns: Columns, most: int | None = None) -> tuple[list[str], tuple[str, ...]]:
+    """The first texts of a file without gold labels, and a note on rows that cannot be used; the others go on."""
+    texts: list[str] = []
+    problems: dict[int, str] = {}
+    for row in read_documents(file, columns):
+        if len(texts) == most:
+            break
+        if row.document is None:
+            problems[row.number] = row.problem or ""
+        else:
+            texts.append(row.document.text)
+    notes = (left_out(problems, len(texts) + len(problems)),) if problems else ()
+    if not texts:
+        raise DataFileError(" ".join([f"{file} holds no documents.", *notes]))
+    return texts, notes
 
 
 def parse_calibrations(text: str, *, several: bool = True) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from rich.table import Table
 from setscore.cli import options
 from setscore.cli.console import remark, results
 from setscore.datasets import Dataset
-from setscore.errors import SetScoreError
+from setscore.errors import SetScoreError, counted
 from setscore.experiments.shortlists import ShortlistReport, as_json, compare_shortlists
 from setscore.storage import write_json
 
@@ -99,8 +99,9 @@ def _show(made: ShortlistReport) -> None:
         last = row.name
     results.print(table)
     results.print(
-        f"\n{made.dataset}: {made.documents} documents, {made.labels} labels. kept: share of all gold labels, and the"
-        f" mean over documents. Texts and gold are those of {made.slice} other documents.",
+        f"\n{made.dataset}: {counted(made.documents, 'document')}, {counted(made.labels, 'label')}. kept: share of all"
+        " gold labels, and the mean over documents. Texts and gold are those of"
+        f" {counted(made.slice, 'other document')}.",
         style="dim",
     )
     for row in made.rows:

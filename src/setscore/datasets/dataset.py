@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from setscore.errors import DataFileError, DocumentError, LabelError, SetScoreError
+from setscore.errors import DataFileError, DocumentError, LabelError, SetScoreError, counted, plural
 from setscore.records import BoolArray, Document, IntArray, LabelSet, text_problem
 
 
@@ -37,11 +37,15 @@ class Dataset:
 
     def __post_init__(self) -> None:
         if len(self.ids) != len(self.texts):
-            raise SetScoreError(f"{self._title} has {len(self.texts)} texts, but {len(self.ids)} ids.")
+            raise SetScoreError(
+                f"{self._title} has {counted(len(self.texts), 'text')}, but {counted(len(self.ids), 'id')}."
+            )
         if problems := {row: problem for row, text in enumerate(self.texts) if (problem := text_problem(text))}:
             raise DocumentError(problems, len(self.texts))
         if self.groups and len(self.groups) != len(self.texts):
-            raise SetScoreError(f"{self._title} has {len(self.texts)} texts, but {len(self.groups)} group values.")
+            raise SetScoreError(
+                f"{self._title} has {counted(len(self.texts), 'text')}, but {counted(len(self.groups), 'group value')}."
+            )
         for what, names in (("id", self.ids), ("group", self.groups)):
             for row, name in enumerate(names):
                 if problem := text_problem(name):
@@ -50,14 +54,18 @@ class Dataset:
                     )
         if len(set(self.ids)) < len(self.ids):
             twice = [name for name, count in Counter(self.ids).items() if count > 1]
-            raise SetScoreError(f"{len(twice)} ids of {self._title} stand more than once, the first is {twice[0]!r}.")
+            raise SetScoreError(
+                f"{counted(len(twice), 'id')} of {self._title} {plural(len(twice), 'stands', 'stand')} more than once,"
+                f" the first is {twice[0]!r}."
+            )
         gold = np.array(self.gold)
         if gold.dtype != np.bool_:
             raise LabelError(f"gold labels of {self._title} are a matrix of bool, got {gold.dtype}.")
         if gold.shape != (len(self.texts), len(self.labels)):
             raise LabelError(
                 f"gold labels of {self._title} have the shape {gold.shape};"
-                f" there are {len(self.texts)} documents and {len(self.labels)} labels."
+                f" there {plural(len(self.texts), 'is', 'are')} {counted(len(self.texts), 'document')} and"
+                f" {counted(len(self.labels), 'label')}."
             )
         gold.setflags(write=False)
         object.__setattr__(self, "gold", gold)
@@ -114,7 +122,7 @@ class Dataset:
         The same dataset, `n` and `seed` always give the same documents.
         """
         drawn, rest = draw_rows(len(self), self._at_most(n), seed)
-        note = f"{{}} of {len(self)} documents, drawn with seed {seed}."
+        note = f"{{}} of {counted(len(self), 'document')}, drawn with seed {seed}."
         return (
             self.take(drawn).noting(note.format(n)),
             self.take(rest).noting("The rest after " + note.format(n)),
@@ -125,18 +133,19 @@ class Dataset:
         return replace(self, notes=(*self.notes, *notes))
 
     def with_labels(self, labels: Any) -> "Dataset":
-        """The same with other descriptions; the names and their order stay."""
+        """The same with other descriptions, or in another order: names stay, and gold labels follow their names."""
         given = LabelSet.of(labels)
-        if given.names != self.labels.names:
+        if set(given.names) != set(self.labels.names):
             raise LabelError(
                 f"{self._title} has {len(self.labels)} labels, the first is {self.labels.names[0]!r}; the"
-                f" {len(given)} labels given, the first is {given.names[0]!r}, must have the same names in that order."
+                f" {len(given)} labels given, the first is {given.names[0]!r}, must have the same names."
             )
-        return replace(self, labels=given)
+        places = {name: place for place, name in enumerate(self.labels.names)}
+        return replace(self, labels=given, gold=self.gold[:, [places[name] for name in given.names]])
 
     def _at_most(self, n: int) -> int:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= len(self):
-            raise SetScoreError(f"{self._title} has {len(self)} documents; {n!r} of them were asked for.")
+            raise SetScoreError(f"{self._title} has {counted(len(self), 'document')}; {n!r} of them were asked for.")
         return int(n)
 
 
@@ -168,7 +177,9 @@ def assemble(
     usable = [entry for entry in entries if not text_problem(entry.text)]
     if blank := [entry.id for entry in entries if text_problem(entry.text)]:
         shown = ", ".join(blank[:5]) + (", …" if len(blank) > 5 else "")
-        notes = [*notes, f"{len(blank)} of {len(entries)} documents have no usable text and were left out: {shown}."]
+        have, were = plural(len(blank), "has", "have"), plural(len(blank), "was", "were")
+        count = f"{len(blank)} of {counted(len(entries), 'document')}"
+        notes = [*notes, f"{count} {have} no usable text and {were} left out: {shown}."]
     try:
         gold = labels.indicator([entry.labels for entry in usable])
     except LabelError as error:

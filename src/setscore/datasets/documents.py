@@ -2,16 +2,17 @@
 
 import csv
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from setscore.datasets.files import table_reader
-from setscore.errors import DataFileError
+from setscore.errors import DataFileError, counted, plural
 from setscore.records import Document, text_problem
 
 DOCUMENT_FILES = (".txt", ".csv", ".jsonl")
+SHOWN = 5  # rows that a note names
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,14 @@ class Columns:
     text: str = "text"
     id: str | None = None
     candidates: str = "candidates"
+
+
+def left_out(problems: Mapping[int, str], total: int) -> str:
+    """A note on the rows, by number, that cannot be used while the others go on: nothing is dropped in silence."""
+    count, were = len(problems), plural(len(problems), "was", "were")
+    shown = "; ".join(f"row {number} {problem}" for number, problem in list(problems.items())[:SHOWN])
+    more = f"; and {count - SHOWN} more" if count > SHOWN else ""
+    return f"{count} of {counted(total, 'row')} cannot be used and {were} left out: {shown}{more}."
 
 
 def text_rows(texts: Iterable[object]) -> Iterator[Row]:

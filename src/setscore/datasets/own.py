@@ -1,16 +1,17 @@
 """A user's own documents with labels as a Dataset."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from setscore.datasets.dataset import Dataset, Entry
+from setscore.datasets.documents import SHOWN, left_out
 from setscore.datasets.files import OPENERS, csv_rows, jsonl_rows, parquet_rows
 from setscore.datasets.labels import read_labels
-from setscore.errors import DataFileError, LabelError, SetScoreError
-from setscore.records import LabelSet, text_problem
+from setscore.errors import DataFileError, LabelError, SetScoreError, counted, plural
+from setscore.records import BoolArray, LabelSet, text_problem
 
 Rows = Iterable[tuple[int, str, Mapping[str, Any]]]
 READERS: dict[str, Callable[[Path, list[str]], Rows]] = {
@@ -44,6 +45,7 @@ def load_files(
     id_column: str | None = None,
     group_column: str | None = None,
     separator: str | None = None,
+    ignore_unknown: bool = False,
     name: str = "",
     split: str = "",
 ) -> Dataset:
@@ -53,9 +55,12 @@ def load_files(
     none. Without a `separator` it is `|` in a text that has one, as `setscore classify` writes them, and else a comma;
     a text that is the name of a label is that label. Ids come from `id_column`, without one from the column "id" where
     there is one; where an id is missing, the row's number stands in. `group_column` holds the groups to measure by. A
-    column that is named must be there. CSV and JSONL may be compressed (.xz, .gz). Every row must be usable: what
-    cannot be used is named in one error. Only rows that `setscore classify` could not read and marked so, with an
-    "error" and without a text, are left out and counted in `notes`.
+    column that is named must be there. CSV and JSONL may be compressed (.xz, .gz).
+
+    A row without a usable text is left out and named in `notes`, and rows that `setscore classify` could not read and
+    marked so, with an "error" and without a text, are counted there. A row without labels that can be read is an error,
+    and so is a label outside the inventory, which may be a slip of the pen; `ignore_unknown` leaves such labels out and
+    notes them.
     """
     path = Path(texts_file)
     if separator == "":
@@ -70,21 +75,21 @@ def load_files(
     names = partial(_names, separator=separator, known=frozenset(inventory.names))
     rows = list(READERS[suffix](path, columns.required))
     read = [row for row in rows if not _marked(row[2], columns)]
-    entries, notes = _distinct(_entries(read, columns, names))
+    found, blank = _entries(read, columns, names)
+    entries, notes = _distinct(found)
     if marked := len(rows) - len(read):
-        notes += (f"{marked} rows have no text but an error that `setscore classify` wrote; they were left out.",)
+        notes += (f"{counted(marked, 'row')} with an error of `setscore classify` in place of a text left out.",)
+    if blank:
+        notes += (left_out(blank, len(rows)),)
     if not entries:
-        raise DataFileError(f"{path} holds no documents.")
+        raise DataFileError(f"{path} holds no documents. {notes[-1] if blank else ''}".strip())
     try:
-        gold = inventory.indicator([entry.labels for entry in entries])
+        gold, ignored = _gold(found, inventory, separator, ignore_unknown=ignore_unknown)
     except LabelError as error:
-        unknown = {label for entry in entries for label in entry.labels} - set(inventory.names)
-        other = next((sign for sign in ",|;/" if sign != separator and any(sign in label for label in unknown)), None)
-        hint = f" Is {other!r} the sign between labels? Then give it as the separator (--separator)." if other else ""
-        raise LabelError(f"{path}: {error}{hint}") from error
+        raise LabelError(f"{path}: {error}") from error
     texts, ids = tuple(entry.text for entry in entries), tuple(entry.id for entry in entries)
     groups = () if group_column is None else tuple(entry.group for entry in entries)
-    return Dataset(name or path.name, split, texts, ids, inventory, gold, notes, groups)
+    return Dataset(name or path.name, split, texts, ids, inventory, gold, notes + ignored, groups)
 
 
 def _names(text: str, *, separator: str | None, known: frozenset[str]) -> list[str]:
@@ -95,6 +100,46 @@ def _names(text: str, *, separator: str | None, known: frozenset[str]) -> list[s
         bars = "|" in text and not any("|" in name for name in known)
         separator = "|" if bars else ","
     return [part.strip() for part in text.split(separator) if part.strip()]
+
+
+def _gold(
+    entries: Mapping[int, Entry], inventory: LabelSet, separator: str | None, *, ignore_unknown: bool
+) -> tuple[BoolArray, tuple[str, ...]]:
+    """Gold labels [n, m], and a note on those outside the inventory; an error, unless they are to be ignored."""
+    known = frozenset(inventory.names)
+    rows = [number for number, entry in entries.items() if not known.issuperset(entry.labels)]
+    if not rows:
+        return inventory.indicator([entry.labels for entry in entries.values()]), ()
+    outside = [label for number in rows for label in entries[number].labels if label not in known]
+    hint = _hint(set(outside), inventory.names, separator)
+    places = f"{plural(len(rows), 'row')} {', '.join(map(str, rows[:SHOWN]))}{', …' if len(rows) > SHOWN else ''}"
+    if not ignore_unknown:
+        try:
+            inventory.indicator([entries[number].labels for number in rows])
+        except LabelError as error:
+            remedy = (
+                "Add what is missing to the labels, mend the rows, or leave such gold labels out (--ignore-unknown)."
+            )
+            raise LabelError(f"{error} See {places}.{hint} {remedy}") from error
+    names = list(dict.fromkeys(outside))
+    shown = ", ".join(map(repr, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
+    note = f"{counted(len(outside), 'gold label')} outside the inventory left out: {shown}, in {places}.{hint}"
+    inside = [[label for label in entry.labels if label in known] for entry in entries.values()]
+    return inventory.indicator(inside), (note,)
+
+
+def _hint(unknown: set[str], names: Sequence[str], separator: str | None) -> str:
+    """What may be the matter with the sign between labels, if gold labels are unknown; else nothing."""
+    sign = separator or "|"
+    for name in names:
+        parts = {part.strip() for part in name.split(sign)}
+        if len(parts) > 1 and (parts & unknown or any(sign in label for label in unknown)):
+            return (
+                f" The label {name!r} has {sign!r} in its name, so {sign!r} cannot part labels of one text. Rename it,"
+                " give the labels as a list (.jsonl), or part them with a sign that is in no name (--separator)."
+            )
+    other = next((sign for sign in ",|;/" if sign != separator and any(sign in label for label in unknown)), None)
+    return f" Is {other!r} the sign between labels? Then give it as the separator (--separator)." if other else ""
 
 
 def has_gold(texts_file: str | Path, text_column: str = "text", labels_column: str = "labels") -> bool:
@@ -116,20 +161,28 @@ def _marked(row: Mapping[str, Any], columns: _Columns) -> bool:
     )
 
 
-def _entries(rows: Rows, columns: _Columns, split: Callable[[str], list[str]]) -> dict[int, Entry]:
-    """The documents by the number of their row; what is wrong with rows is named in one error."""
+def _entries(
+    rows: Rows, columns: _Columns, split: Callable[[str], list[str]]
+) -> tuple[dict[int, Entry], dict[int, str]]:
+    """The documents by the number of their row, and what is wrong with other rows' texts.
+
+    A row whose labels cannot be read is an error that names all of them: guessing there would change what is measured.
+    """
     entries: dict[int, Entry] = {}
+    blank: dict[int, str] = {}
     problems: list[str] = []
     for number, where, row in rows:
         entry = _entry(row, number, columns, split)
         if isinstance(entry, Entry):
             entries[number] = entry
+        elif columns.text in row and (problem := text_problem(row[columns.text])):
+            blank[number] = problem
         else:
             problems.append(f"{where} {entry}")
     if problems:
         more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
-        raise DataFileError(f"{len(problems)} rows cannot be used: {'; '.join(problems[:5])}{more}.")
-    return entries
+        raise DataFileError(f"{counted(len(problems), 'row')} cannot be used: {'; '.join(problems[:5])}{more}.")
+    return entries, blank
 
 
 def _entry(row: Mapping[str, Any], number: int, columns: _Columns, split: Callable[[str], list[str]]) -> Entry | str:
@@ -166,4 +219,5 @@ def _distinct(entries: Mapping[int, Entry]) -> tuple[list[Entry], tuple[str, ...
         made.append(entry)
     if not again:
         return made, ()
-    return made, (f"{len(again)} rows repeat an id, the first is {again[0]}; all rows are kept.",)
+    count = f"{counted(len(again), 'row')} {plural(len(again), 'repeats', 'repeat')}"
+    return made, (f"{count} an id, the first is {again[0]}; all rows are kept.",)

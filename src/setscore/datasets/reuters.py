@@ -11,7 +11,7 @@ from pathlib import Path
 from setscore.datasets.dataset import Dataset, Entry, assemble
 from setscore.datasets.files import DAMAGE, field, find, missing, parquet_rows, read_bytes, shards
 from setscore.datasets.source import HUB_UNCHECKED, Home, Source, described
-from setscore.errors import DataFileError
+from setscore.errors import DataFileError, counted, plural
 
 FILES = tuple(f"reut2-{number:03}.sgm" for number in range(22))
 ARCHIVE = "reuters21578.tar.gz"
@@ -59,7 +59,7 @@ def read(folder: Path, split: str) -> Dataset:
     others = sum(topic not in labels.names for story in kept for topic in story.labels)
     notes = [f"{len(chosen) - len(kept)} of {len(chosen)} stories have none of the {len(labels)} topics; left out."]
     if others:
-        notes.append(f"{others} other topics of the kept stories were left out.")
+        notes.append(f"{counted(others, 'other topic')} of the kept stories {plural(others, 'was', 'were')} left out.")
     entries = [replace(story, labels=tuple(t for t in story.labels if t in labels.names)) for story in kept]
     return assemble("reuters", split, entries, labels, origin=folder, notes=[*notes, *more])
 

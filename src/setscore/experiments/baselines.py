@@ -19,7 +19,7 @@ import numpy as np
 from setscore.baselines import LOOPED, TRAINED, TUNED, Baseline, load_baseline
 from setscore.baselines.base import device_name
 from setscore.datasets import Dataset
-from setscore.errors import SetScoreError
+from setscore.errors import SetScoreError, counted
 from setscore.experiments.evaluation import VALIDATION_SIZE, Kind, Summary, over_trials
 from setscore.experiments.scored import FILE, Scored
 from setscore.experiments.shortlists import Remembering
@@ -190,7 +190,9 @@ def _cross_fitted(run: Run, experiment: Experiment, seed: int) -> dict[str, Scor
     """Trained on the other parts of the validation documents for each, and on all of them for the test documents."""
     (first, validation), (second, test) = _slices(experiment, seed).items()
     if len(validation) < 2:
-        raise SetScoreError(f"{experiment.name} has {len(validation)} validation documents; training needs at least 2.")
+        raise SetScoreError(
+            f"{experiment.name} has {counted(len(validation), 'validation document')}; training needs at least 2."
+        )
     about = f"validation documents, seed {seed}"
     crossed = run.saved(first, validation, about)
     if crossed is None:
@@ -239,7 +241,7 @@ def _training_remarks(run: Run, training: Dataset | None) -> list[str]:
         return []
     if training is None:
         return [f"{run.name} learnt from the validation documents of each seed, cross-fitted for the calibration."]
-    return [f"{run.name} learnt from {len(training)} documents of the training split.", *training.notes]
+    return [f"{run.name} learnt from {counted(len(training), 'document')} of the training split.", *training.notes]
 
 
 def _told(watch: Watch, what: str, done: int, total: int, loss: float) -> None:

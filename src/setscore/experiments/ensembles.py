@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from setscore import ensemble
-from setscore.errors import SetScoreError
+from setscore.errors import SetScoreError, counted
 from setscore.experiments.evaluation import Row, Summary, Trial, fit, measure, summarise
 from setscore.experiments.scored import Scored
 from setscore.experiments.slices import trials
@@ -58,7 +58,7 @@ def check_documents(members: Mapping[str, Scored]) -> None:
     for name, other in others:
         if (one.ids, one.labels) != (other.ids, other.labels):
             raise SetScoreError(
-                f"{first} has scores of {len(one.ids)} documents and {len(one.labels)} labels, {name} of"
-                f" {len(other.ids)} documents and {len(other.labels)} labels, and they are not the same. An ensemble's"
-                " members score the same documents and labels."
+                f"{first} has scores of {counted(len(one.ids), 'document')} and {counted(len(one.labels), 'label')},"
+                f" {name} of {counted(len(other.ids), 'document')} and {counted(len(other.labels), 'label')}, and they"
+                " are not the same. An ensemble's members score the same documents and labels."
             )

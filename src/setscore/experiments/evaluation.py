@@ -16,7 +16,7 @@ import setscore.calibration as calibrations
 from setscore.backbones import BACKBONES
 from setscore.calibration.folds import assign
 from setscore.datasets import draw_rows
-from setscore.errors import SetScoreError
+from setscore.errors import SetScoreError, counted, plural
 from setscore.experiments.oracles import oracle_decisions
 from setscore.experiments.scored import Scored
 from setscore.metrics import (
@@ -115,12 +115,14 @@ def draw_trials(pool: Scored, seeds: Sequence[int], size: int = VALIDATION_SIZE)
     A pool of less than twice that is halved.
     """
     if len(pool) < 2:
-        raise SetScoreError(f"{pool.name} has {len(pool)} documents; at least 2 are needed, to fit on some of them.")
+        raise SetScoreError(
+            f"{pool.name} has {counted(len(pool), 'document')}; at least 2 are needed, to fit on some of them."
+        )
     size = min(size, len(pool) // 2)
     made = []
     for seed in seeds:
         drawn, rest = draw_rows(len(pool), size, seed)
-        note = f"{size} of {len(pool)} documents, drawn with seed {seed}."
+        note = f"{size} of {counted(len(pool), 'document')}, drawn with seed {seed}."
         made.append(Trial(seed, pool.take(drawn, note), pool.take(rest, "The rest after " + note)))
     return made
 
@@ -169,12 +171,13 @@ def flattery(calibration: calibrations.Calibration, test: Scored) -> str:
     """A sentence if the calibration was fitted on some of the documents it is measured on; else nothing."""
     name, seen = calibration.name, calibration.seen(test.log_odds, test.gold)
     if calibration.fitted_on(test.log_odds, test.gold):
-        return f"{name} is measured on the {len(test)} documents it was fitted on; that flatters it. Measure on others."
+        what = "document" if len(test) == 1 else f"{len(test)} documents"
+        return f"{name} is measured on the {what} it was fitted on; that flatters it. Measure on others."
     if not seen:
         return ""
     return (
-        f"{seen} of the {len(test)} documents that {name} is measured on have scores and labels of documents it was"
-        " fitted on; that flatters it. Measure on others."
+        f"{seen} of the {len(test)} documents that {name} is measured on {plural(seen, 'has', 'have')} scores and"
+        " labels of documents it was fitted on; that flatters it. Measure on others."
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from setscore.errors import SetScoreError
+from setscore.errors import SetScoreError, counted
 from setscore.experiments.evaluation import Kind, Row, Summary, Trial, decided, fit
 from setscore.experiments.scored import Scored
 from setscore.experiments.slices import trials
@@ -57,6 +57,7 @@ def _pair(first: str, rows: Mapping[int, Row], second: str, others: Mapping[int,
 def _check_same(ours: Scored, theirs: Scored, name: str) -> None:
     if (ours.ids, ours.labels) != (theirs.ids, theirs.labels) or not np.array_equal(ours.gold, theirs.gold):
         raise SetScoreError(
-            f"{name} has scores of {len(theirs)} documents and {len(theirs.labels)} labels, this run of {len(ours)} and"
-            f" {len(ours.labels)}, and they are not the same. A paired test is about the same documents and labels."
+            f"{name} has scores of {counted(len(theirs), 'document')} and {counted(len(theirs.labels), 'label')}, this"
+            f" run of {len(ours)} and {len(ours.labels)}, and they are not the same. A paired test is about the same"
+            " documents and labels."
         )

@@ -15,7 +15,7 @@ import setscore.calibration as calibrations
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset, draw_rows
 from setscore.ensemble import Ensemble
-from setscore.errors import MissingExtraError, TruncationWarning
+from setscore.errors import MissingExtraError, TruncationWarning, truncation
 from setscore.experiments.blending import blend_trials, score_blend
 from setscore.experiments.evaluation import (
     Kind,
@@ -36,7 +36,7 @@ from setscore.experiments.scored import Scored, saved_scores, score_dataset
 from setscore.experiments.slices import Experiment, prepare_own, trials
 from setscore.experiments.yardsticks import cosine, every_label, label_prior, score_cosine
 from setscore.records import LabelSet
-from setscore.shortlist import Encode, retention, worst_labels
+from setscore.shortlist import Encode, remember, retention, worst_labels
 
 WHOLE = 0  # stands for the seed where nothing is drawn
 Tell = Callable[[str, int, int, str], None]  # part, documents done, of how many, and what is going on
@@ -94,17 +94,24 @@ def score_slice(
 ) -> Scored:
     """A labelled slice to fit on (`draw_slice`), scored.
 
-    Scores of the whole pool that `score_parts` saved are drawn from, so that nothing is asked again.
+    Scores of the whole pool that `score_parts` saved are drawn from, so that nothing is asked again. What a shortlist
+    that remembers the slice leaves out is another matter: those scores are kept beside them.
     """
     whole, drawn = prepare_own(pool), draw_slice(pool, size, seed)
-    if size is None or drawn is pool:
+    remembers = getattr(classifier.shortlist, "memory", None) is not None
+    if (size is None or drawn is pool) and not remembers:
         return score_parts(whole, classifier, save=save, tell=tell)["pool"]
-    if save is not None and (known := saved_scores(pool, classifier, save / whole.folder / "pool")):
+    if (
+        save is not None
+        and not remembers
+        and size is not None
+        and (known := saved_scores(pool, classifier, save / whole.folder / "pool"))
+    ):
         if tell is not None:
             tell("slice", size, size, f"re-using the scores in {save / whole.folder / 'pool'}")
         rows, _ = draw_rows(len(pool), size, seed)
         return replace(known.take(rows), notes=drawn.notes)
-    part = f"{size}-{seed}"  # one folder deeper than experiments: it has no test documents
+    part = f"{len(drawn)}-{seed}"  # one folder deeper than experiments: it has no test documents
     experiment = Experiment(pool.name, whole.slices, f"calibrate/{pool.name}", {part: drawn})
     return score_parts(experiment, classifier, save=save, tell=tell)[part]
 
@@ -173,7 +180,7 @@ def _remarks(experiment: Experiment, scored: Mapping[str, Scored]) -> list[str]:
     for part, dataset in experiment.parts.items():
         notes = list(dataset.notes)
         if cut := int(scored[part].truncated.sum()):
-            notes.append(f"{cut} of {len(dataset)} documents were truncated: only their beginning was read.")
+            notes.append(truncation(cut, len(dataset)))
         if not (asked := np.isfinite(scored[part].log_odds)).all():
             kept = retention(scored[part].gold, asked)
             lost = ", ".join(f"{name} ({100 * share:.0f}%)" for name, share in worst_labels(kept, scored[part].labels))
@@ -211,6 +218,14 @@ def calibrated(
     model.learned_ = getattr(classifier, "learned_", {})
     model.calibration_ = calibrations.fit(kind, scored.log_odds, scored.gold)
     return model
+
+
+def remembering(classifier: SetScoreClassifier, drawn: Dataset) -> SetScoreClassifier:
+    """The classifier with a shortlist that remembers a labelled slice, as its `fit` makes one; without one, itself."""
+    if classifier.shortlist is None:
+        return classifier
+    shortlist = remember(classifier.shortlist, drawn.documents, drawn.labels, drawn.gold)
+    return SetScoreClassifier(**classifier.get_params(deep=False) | {"shortlist": shortlist})
 
 
 def draw(made: Report, folder: str | Path, kind: Kind = "auto") -> list[Path]:

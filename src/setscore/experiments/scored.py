@@ -6,6 +6,7 @@ names the numbers' file with its SHA-256 and is written last, so whatever it nam
 
 import hashlib
 import io
+import json
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ from setscore.backbones import backbone_spec
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset
 from setscore.ensemble import blend_of
-from setscore.errors import DataFileError, LabelError, SetScoreError, TruncationWarning
+from setscore.errors import DataFileError, LabelError, SetScoreError, TruncationWarning, counted
 from setscore.prompts import Template, Verbalizer
 from setscore.records import BoolArray, FloatArray, IntArray, LabelSet
 from setscore.shortlist import shortlist_of
@@ -62,11 +63,14 @@ class Scored:
         shape = (len(self.ids), len(self.labels))
         if not (self.log_odds.shape == self.gold.shape == shape and self.truncated.shape == shape[:1]):
             raise SetScoreError(
-                f"{shape[0]} documents and {shape[1]} labels have log-odds of the shape {self.log_odds.shape}, gold of"
-                f" {self.gold.shape} and truncation of {self.truncated.shape}; they must agree."
+                f"{counted(shape[0], 'document')} and {counted(shape[1], 'label')} have log-odds of the shape"
+                f" {self.log_odds.shape}, gold of {self.gold.shape} and truncation of {self.truncated.shape}; they"
+                " must agree."
             )
         if self.groups and len(self.groups) != shape[0]:
-            raise SetScoreError(f"{len(self.groups)} group values came with {shape[0]} documents.")
+            raise SetScoreError(
+                f"{counted(len(self.groups), 'group value')} came with {counted(shape[0], 'document')}."
+            )
         if self.gold.dtype != np.bool_ or np.isnan(self.log_odds).any() or np.isposinf(self.log_odds).any():
             raise SetScoreError(
                 "gold holds bool, and log-odds are numbers or -inf; there is something else among them."
@@ -97,8 +101,8 @@ class Scored:
         scored, done = _read(Path(folder))
         if not done.all():
             raise DataFileError(
-                f"{folder} holds scores of {done.sum()} of {len(done)} documents: the run was stopped. Run it again to"
-                " finish them."
+                f"{folder} holds scores of {done.sum()} of {counted(len(done), 'document')}: the run was stopped. Run"
+                " it again to finish them."
             )
         return scored
 
@@ -178,9 +182,9 @@ def describe(classifier: SetScoreClassifier, dataset: Dataset) -> dict[str, Any]
     if blend := blend_of(getattr(classifier, "blend_", classifier.blend)):
         config |= {"blend": blend.sentence(), "scales": [list(scale) for scale in blend.scales]}
     if shortlist := shortlist_of(getattr(classifier, "shortlist_", classifier.shortlist)):
-        config |= {
-            "shortlist": {key: value for key, value in vars(shortlist).items() if key not in ("cache", "memory")}
-        }
+        config["shortlist"] = {key: value for key, value in vars(shortlist).items() if key not in ("cache", "memory")}
+        if memory := getattr(shortlist, "memory", None):
+            config["memory"] = hashlib.sha256(json.dumps(memory.plain()).encode()).hexdigest()
     return config
 
 
@@ -205,7 +209,8 @@ def _with_labels(classifier: SetScoreClassifier, labels: LabelSet) -> SetScoreCl
     params = classifier.get_params(deep=False)
     if params["labels"] is not None and LabelSet.of(params["labels"]) != labels:
         raise LabelError(
-            "the classifier has other labels than the dataset. Make it without labels, or with dataset.labels."
+            "the classifier has other labels than the dataset, or in another order. Make it without labels or with"
+            " dataset.labels, or give the dataset the classifier's: dataset.with_labels(classifier.labels)."
         )
     return with_learned(SetScoreClassifier(**params | {"labels": labels}), getattr(classifier, "learned_", None))
 

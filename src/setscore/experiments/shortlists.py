@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setscore.datasets import Dataset
-from setscore.errors import SetScoreError
+from setscore.errors import SetScoreError, counted
 from setscore.experiments.evaluation import VALIDATION_SIZE
 from setscore.shortlist import Encode, Retention, Shortlist, retention, worst_labels
 
@@ -58,7 +58,7 @@ def compare_shortlists(
     `encoder` takes the place of each retriever's own, `encode` that of any encoder; `windows` are those of Shortlist.
     """
     if len(dataset) < 2:
-        raise SetScoreError(f"{dataset.name} has {len(dataset)} documents; at least 2 are needed.")
+        raise SetScoreError(f"{dataset.name} has {counted(len(dataset), 'document')}; at least 2 are needed.")
     labelled, measured = dataset.draw(min(VALIDATION_SIZE, len(dataset) // 2), seed)
     known: dict[Encode, Remembering] = {}
     rows, seconds = [], {}

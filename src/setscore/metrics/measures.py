@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setscore.errors import SetScoreError
+from setscore.errors import SetScoreError, counted
 from setscore.records import BoolArray, FloatArray
 
 ECE_BINS = 15  # equal width, as in the paper
@@ -159,7 +159,7 @@ def per_label_table(gold: npt.ArrayLike, predicted: npt.ArrayLike, names: Sequen
     """One row per label: support, how often it was predicted, precision, recall and F1."""
     y, p = indicators(gold, predicted)
     if len(names) != y.shape[1]:
-        raise SetScoreError(f"{len(names)} names came with {y.shape[1]} labels.")
+        raise SetScoreError(f"{counted(len(names), 'name')} came with {counted(y.shape[1], 'label')}.")
     counts = Counts.of(y, p)
     columns = zip(names, y.sum(0), p.sum(0), counts.precision(), counts.recall(), counts.f1(), strict=True)
     return [
@@ -172,7 +172,7 @@ def by_group(gold: npt.ArrayLike, predicted: npt.ArrayLike, groups: Sequence[str
     """Decision metrics of each value of a user's column."""
     y, p = indicators(gold, predicted)
     if len(groups) != len(y):
-        raise SetScoreError(f"{len(groups)} group values came with {len(y)} documents.")
+        raise SetScoreError(f"{counted(len(groups), 'group value')} came with {counted(len(y), 'document')}.")
     values = np.asarray(groups, dtype=object)
     return {
         str(value): {**decision_metrics(y[rows], p[rows]), "documents": float(rows.sum())}

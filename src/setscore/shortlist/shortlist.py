@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from setscore.errors import SetScoreError, unknown_name
+from setscore.errors import SetScoreError, counted, unknown_name
 from setscore.records import BoolArray, FloatArray, IntArray, LabelSet
 from setscore.shortlist.encoder import EMBEDDED, ENCODER, Encode, Vectors, load_encoder, unit
 from setscore.shortlist.fusion import best, fuse
@@ -117,7 +117,8 @@ class Shortlist:
         allowed = np.ones((len(texts), len(labels)), dtype=np.bool_) if within is None else within
         if self.k >= len(labels):
             if self.k > len(labels):
-                message = f"the shortlist of {self.k} is above the inventory of {len(labels)} labels; all are asked."
+                inventory = f"the inventory of {counted(len(labels), 'label')}"
+                message = f"the shortlist of {self.k} is above {inventory}; all are asked."
                 warnings.warn(ShortlistWarning(message), stacklevel=3)
             return allowed
         kept = np.zeros_like(allowed)
@@ -125,15 +126,17 @@ class Shortlist:
             kept[row, best(np.where(allowed[row], scores, -np.inf), self.k, ties)] = True
         if empty := np.flatnonzero(allowed.any(axis=1) & ~kept.any(axis=1)).tolist():
             raise SetScoreError(
-                f"the shortlists of {len(empty)} of {len(texts)} documents are empty, the first is document {empty[0]}:"
-                " it shares no word with any label. Use the retriever 'fused'. Documents count from 0."
+                f"the shortlists of {len(empty)} of {counted(len(texts), 'document')} are empty, the first is document"
+                f" {empty[0]}: it shares no word with any label. Use the retriever 'fused'. Documents count from 0."
             )
         return kept
 
     def _ranked(self, texts: Sequence[str], labels: LabelSet, encode: Encode | None) -> "list[_Evidence]":
         """For each document the scores that rank its labels, and what parts equals."""
         if self.memory is not None and len(self.memory.hubs) != len(labels):
-            raise SetScoreError(f"the shortlist remembers {len(self.memory.hubs)} labels, there are {len(labels)}.")
+            raise SetScoreError(
+                f"the shortlist remembers {counted(len(self.memory.hubs), 'label')}, there are {len(labels)}."
+            )
         depth = min(len(labels), max(DEPTH * self.k, LEAST_DEPTH))
         if self.retriever == "bm25":
             lexical = _lexical_index(labels.names, labels.texts)
