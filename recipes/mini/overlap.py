@@ -1,6 +1,7 @@
 """Keeping evaluation data out of training: documents by hashed 8-grams, labels by their wording."""
 
 import hashlib
+import multiprocessing
 import re
 from collections.abc import Iterable
 from functools import lru_cache
@@ -45,6 +46,23 @@ def overlaps(text: str, evaluation: npt.NDArray[np.uint64], *, least: int = 2) -
         return False
     places = np.minimum(np.searchsorted(evaluation, own), len(evaluation) - 1)
     return int((evaluation[places] == own).sum()) >= min(least, len(own))
+
+
+def copies(texts: Iterable[tuple[str, ...]], evaluation: npt.NDArray[np.uint64]) -> list[bool]:
+    """For each group of texts whether one of them overlaps; on all cores."""
+    with multiprocessing.get_context("fork").Pool(initializer=_share, initargs=(evaluation,)) as pool:
+        return pool.map(_any_overlaps, texts, chunksize=1000)
+
+
+_shared: list[npt.NDArray[np.uint64]] = []  # of a worker: sent once, not with every text
+
+
+def _share(evaluation: npt.NDArray[np.uint64]) -> None:
+    _shared[:] = [evaluation]
+
+
+def _any_overlaps(texts: tuple[str, ...]) -> bool:
+    return any(overlaps(text, _shared[0]) for text in texts)
 
 
 def normal(wording: str) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import yaml
-from overlap import N, evaluation_ngrams, forbidden_wordings, normal, overlaps
+from overlap import N, copies, evaluation_ngrams, forbidden_wordings, normal
 from sources import answers, labelled, natural, running, titles
 from sources.phrases import common_phrases, count_phrases
 from sources.rows import FAMILIES, Label, Row
@@ -170,8 +170,8 @@ def without_evaluation(rows: list[Row], evaluation: Iterator[str]) -> tuple[list
         return tuple(left for label in labels if (left := tuple(w for w in label if normal(w) not in forbidden)))
 
     clean = []
-    for row in rows:
-        if any(overlaps(text, ngrams) for text in row_texts(row)):
+    for row, is_copy in zip(rows, copies((tuple(row_texts(row)) for row in rows), ngrams), strict=True):
+        if is_copy:
             copied[row.source] += 1
             continue
         kept = Row(

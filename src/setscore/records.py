@@ -1,5 +1,6 @@
 """The values that flow through SetScore. All are frozen; stages take values and return new ones."""
 
+import re
 import reprlib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +25,8 @@ from setscore.errors import (
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -247,16 +250,15 @@ def text_problem(value: object) -> str | None:
         return f"is {kind}, not a text"
     if not value.strip():
         return "is empty or blank"
-    surrogate = next((i for i, character in enumerate(value) if "\ud800" <= character <= "\udfff"), None)
-    if surrogate is not None and "\udc80" <= value[surrogate] <= "\udcff":  # how Python keeps bytes it cannot decode
-        byte = ord(value[surrogate]) - 0xDC00
-        return f"is not UTF-8 text (byte 0x{byte:02X} at character {surrogate}); save the source as UTF-8"
-    if surrogate is not None:
-        return (
-            f"holds a lone surrogate (U+{ord(value[surrogate]):04X}) at character {surrogate}, which is no valid text;"
-            " decode the source with errors='replace'"
-        )
-    return None
+    if (surrogate := _SURROGATE.search(value)) is None:
+        return None
+    code, place = ord(surrogate.group()), surrogate.start()
+    if 0xDC80 <= code <= 0xDCFF:  # how Python keeps bytes that it cannot decode
+        return f"is not UTF-8 text (byte 0x{code - 0xDC00:02X} at character {place}); save the source as UTF-8"
+    return (
+        f"holds a lone surrogate (U+{code:04X}) at character {place}, which is no valid text;"
+        " decode the source with errors='replace'"
+    )
 
 
 def as_documents(documents: Any) -> list[Document]:

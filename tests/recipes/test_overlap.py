@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from overlap import N, evaluation_ngrams, forbidden_wordings, ngrams, normal, overlaps
+from overlap import N, copies, evaluation_ngrams, forbidden_wordings, ngrams, normal, overlaps
 from prepare import without_evaluation
 from sources.rows import Row
 
@@ -64,3 +64,9 @@ def test_questions_and_answers_are_looked_at_too():
     clean, removed = without_evaluation(rows, iter([copied, "no", "is it short"]))
     assert [row.source for row in clean] == ["d"]
     assert removed["documents"] == {"a": 1, "b": 1, "c": 1}
+
+
+def test_a_row_is_a_copy_where_one_of_its_texts_is():
+    evaluation = evaluation_ngrams(["one two three four five six seven eight nine ten"])
+    copied, other = "one two three four five six seven eight nine", "quite another text of this and that and more"
+    assert copies([(other,), (other, copied), (), (copied,)], evaluation) == [False, True, False, True]
