@@ -4,8 +4,9 @@
 
 Needs one GPU and about half an hour; `--smoke` makes a toy on the CPU in two minutes, to see that every stage works.
 A stage whose result is there is not done again, and training goes on where it was stopped: start it again after any
-interruption, on another machine too if OUT goes along. The stages: prepare, teach, train (the runs of config.yaml, some
-of them at once: one alone leaves a large GPU idle), average, export, sanity, card.
+interruption, on another machine too if OUT goes along. The stages: prepare, teach, validate (the documents to measure
+runs on), train (the runs of config.yaml, some of them at once: while one compiles, others train), average, export,
+sanity, card.
 """
 
 import argparse
@@ -30,9 +31,13 @@ TOKENIZER = HERE.parents[1] / "src" / "setscore" / "models" / "setscore-mini" / 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="general training data")
-    parser.add_argument("--evaluation", type=Path, help="evaluation data, for the overlap check alone")
+    parser.add_argument(
+        "--evaluation", type=Path, help="evaluation data: overlap check, validation documents"
+    )
     parser.add_argument("--base", type=Path, help=f"the encoder's model.safetensors; default: the package {ENCODER}")
-    parser.add_argument("--validation", type=Path, help="labelled sets that each run is measured on (validate.py)")
+    parser.add_argument(
+        "--validation", type=Path, help="labelled sets to measure runs on; default: of --evaluation"
+    )
     parser.add_argument("--out", type=Path, default=Path("build/mini"))
     parser.add_argument("--package", type=Path, help="where the model goes; default: OUT/package")
     parser.add_argument("--at-once", type=int, default=4, help="training runs at the same time")
@@ -69,6 +74,11 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
                                  "--summary": out / "summary.json", **every}),
         stage("teach", taught / "cosines.npy", {"--store": store, "--base": base, "--out": taught}),
     ]  # fmt: skip
+    if arguments.evaluation and not arguments.validation:
+        arguments.validation = out / "validation.json"
+        first.append(
+            stage("validate", arguments.validation, {"--data-dir": arguments.evaluation, "--out": arguments.validation})
+        )
     language, runs, shares = training(arguments, config, common)
     averaged = [str(wanted) for _, wanted, _ in runs]
     name, _, command = stage(

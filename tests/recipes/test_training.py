@@ -19,7 +19,9 @@ torch = pytest.importorskip("torch")
 import model as mini  # noqa: E402  (needs torch)
 from card import card  # noqa: E402
 from train import change  # noqa: E402
-from validate import measure  # noqa: E402
+from validate import labelled_sets, measure  # noqa: E402
+
+from setscore.datasets.dataset import draw_rows  # noqa: E402
 
 ROOT = HERE.parents[1]
 TEXT = "the weather report of today says that rain and wind will reach the northern coast before the evening"
@@ -52,6 +54,15 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def evaluation(tmp_path_factory):
+    """One of the evaluation sets, in the official form."""
+    folder = tmp_path_factory.mktemp("evaluation")
+    (folder / "goemotions").mkdir()
+    (folder / "goemotions" / "dev.tsv").write_text("".join(f"Thanks for {n}!\t{n % 28}\tid{n}\n" for n in range(24)))
+    return folder
+
+
+@pytest.fixture(scope="module")
 def encoder(tmp_path_factory):
     """A small encoder with random weights, in the names of a BERT checkpoint."""
     torch.manual_seed(0)
@@ -70,10 +81,14 @@ def run(*arguments):
 
 
 @pytest.fixture(scope="module")
-def made(data, encoder, tmp_path_factory):
+def made(data, evaluation, encoder, tmp_path_factory):
     out = tmp_path_factory.mktemp("mini")
-    said = run(HERE / "run.py", "--data", data, "--base", encoder[0], "--out", out, "--smoke", "--every", 1)
-    return out, said
+    return out, start(data, evaluation, encoder, out)
+
+
+def start(data, evaluation, encoder, out):
+    places = ("--data", data, "--evaluation", evaluation, "--base", encoder[0], "--out", out)
+    return run(HERE / "run.py", *places, "--smoke", "--every", 1)
 
 
 def test_every_stage_leaves_its_result(made):
@@ -82,6 +97,17 @@ def test_every_stage_leaves_its_result(made):
         assert (out / name).exists(), name
     for name in ("weights.safetensors", "package/manifest.json", "sanity.json", "package/README.md", "parity.json"):
         assert (out / name).exists(), name
+    for run_name in ("language", "encoder-1", "language-1"):
+        measured = json.loads((out / f"run-{run_name}" / "validation.json").read_text())
+        assert set(measured) == {"goemotions"}, "the other sets are not in the folder"
+        assert 0 < measured["goemotions"]["map"] <= 100
+
+
+def test_validation_documents_are_those_that_evaluate_draws(evaluation):
+    drawn, _ = draw_rows(24, 12, 13)  # of a pool of less than 400 documents half, as in setscore evaluate
+    found = labelled_sets(evaluation)["goemotions"]
+    assert found["documents"] == [f"Thanks for {n}!" for n in drawn]
+    assert found["gold"] == [[n] for n in drawn]
 
 
 def test_every_nth_row_of_each_file(data, tmp_path):
@@ -95,17 +121,16 @@ def test_every_nth_row_of_each_file(data, tmp_path):
     assert all(rows[1][source] <= -(-count // 10) for source, count in rows[0].items())
 
 
-def test_a_second_start_does_nothing_again(made, data, encoder):
-    out, _ = made
-    said = run(HERE / "run.py", "--data", data, "--base", encoder[0], "--out", out, "--smoke", "--every", 1)
-    assert said.count("is there") == 9
+def test_a_second_start_does_nothing_again(made, data, evaluation, encoder):
+    said = start(data, evaluation, encoder, made[0])
+    assert said.count("is there") == 10
     assert "export.py" not in said
 
 
 def test_the_card_says_what_was_done(made):
     text = (made[0] / "package" / "README.md").read_text()
     assert "2 short runs" in text
-    assert "(not checked in this run)" in text
+    assert "(not checked in this run)" not in text
     assert "<<" not in text
 
 
