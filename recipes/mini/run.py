@@ -31,13 +31,9 @@ TOKENIZER = HERE.parents[1] / "src" / "setscore" / "models" / "setscore-mini" / 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="general training data")
-    parser.add_argument(
-        "--evaluation", type=Path, help="evaluation data: overlap check, validation documents"
-    )
+    parser.add_argument("--evaluation", type=Path, help="evaluation data: overlap check, validation documents")
     parser.add_argument("--base", type=Path, help=f"the encoder's model.safetensors; default: the package {ENCODER}")
-    parser.add_argument(
-        "--validation", type=Path, help="labelled sets to measure runs on; default: of --evaluation"
-    )
+    parser.add_argument("--validation", type=Path, help="labelled sets to measure runs on; default: of --evaluation")
     parser.add_argument("--out", type=Path, default=Path("build/mini"))
     parser.add_argument("--package", type=Path, help="where the model goes; default: OUT/package")
     parser.add_argument("--at-once", type=int, default=4, help="training runs at the same time")
