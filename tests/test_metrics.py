@@ -9,6 +9,7 @@ from sklearn import metrics as sk
 
 from setscore.errors import SetScoreError
 from setscore.metrics import (
+    Interval,
     all_metrics,
     bootstrap,
     by_group,
@@ -160,6 +161,16 @@ def test_bootstrap_contains_its_estimate_and_narrows_with_documents():
     assert bootstrap(gold, predicted)["micro_f1"] == many  # seeded
 
 
+def test_a_label_that_no_drawn_document_has_does_not_pull_the_interval_down():
+    gold = np.eye(6, dtype=bool)  # every label once: a draw of six documents misses two of them on average
+    assert bootstrap(gold, gold)["macro_f1"] == Interval(1.0, 1.0, 1.0)
+    wrong = gold.copy()
+    wrong[0] = np.roll(wrong[0], 1)
+    found = bootstrap(gold, wrong)
+    for name in ("macro_f1", "macro_precision", "macro_recall"):
+        assert found[name].low <= found[name].value <= found[name].high, name
+
+
 def test_bootstrap_covers_the_truth_about_as_often_as_it_says():
     """95% intervals over 60 draws; fewer than 50 hits has a probability below 0.1% if the level is right."""
     truth = decision_metrics(*sample(999, documents=60_000))["micro_f1"]
@@ -222,7 +233,7 @@ def test_intervals_are_around_the_metrics_themselves(case):
 
 
 def test_resampled_metrics_are_those_of_the_documents_that_were_drawn():
-    gold, predicted = sample(3, documents=9)
+    gold, predicted = sample(3, documents=60)  # so many that every label is drawn
     probabilities = np.random.default_rng(0).random(gold.shape)
     seed, found = 5, bootstrap(gold, predicted, probabilities, rounds=1, seed=5)
     times = np.random.default_rng(seed).multinomial(len(gold), np.full(len(gold), 1 / len(gold)))

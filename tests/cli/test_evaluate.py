@@ -2,9 +2,10 @@
 
 import json
 import re
+import subprocess
 
 import pytest
-from commands import setscore
+from commands import COMMAND, ENVIRONMENT, setscore
 from made_up import write_goemotions
 
 from setscore import SetScoreClassifier
@@ -201,6 +202,38 @@ def test_calibrate_saves_a_classifier_that_classify_reads(own):
     assert [label.description for label in model.labels_.labels] == ["crude oil", None]
     code, out, _ = setscore("classify", "Oil!", "--classifier", "model.json", "--format", "jsonl", folder=own)
     assert (code, list(json.loads(out)["probabilities"])) == (0, ["oil", "sports"])
+
+
+def test_a_reader_that_leaves_takes_no_classifier_along(own):
+    """As in `setscore calibrate ... --out model.json | head -1`."""
+    command = [COMMAND, "calibrate", *OWN, "--separator", "|", "--out", "left.json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=own, env=ENVIRONMENT)
+    process.stdout.close()
+    process.wait()
+    assert SetScoreClassifier.load(own / "left.json").labels_.names == ("oil", "sports")
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        ("oil", r"micro-F1 is \d+\.\d cross-validated and \d+\.\d with nothing fitted: look at the gold labels"),
+        ("", "none of these documents has a gold label"),
+    ],
+)
+def test_calibrate_tells_what_speaks_against_the_fit(tmp_path, label, said):
+    """The only gold label is in one fold alone, so the others cannot know of it."""
+    others = [f"The children were playing in garden {n},\n" for n in range(9)]
+    (tmp_path / "f.csv").write_text(f"text,labels\nThe price of crude oil rose,{label}\n" + "".join(others))
+    code, _, err = setscore("calibrate", "--file", "f.csv", "--labels", "oil,music", folder=tmp_path)
+    assert code == 0
+    assert re.search(said, err), err
+
+
+def test_tables_in_a_pipe_are_not_squeezed(own):
+    options = ["--separator", "|", "--calibration", "temperature"]
+    code, out, _ = setscore("calibrate", *OWN, *options, folder=own, COLUMNS="")
+    assert code == 0
+    assert any(line.startswith("temperature, cross-validated  ") for line in out.splitlines()), out
 
 
 def test_calibrate_draws_from_a_dataset_with_the_seed(data, tmp_path):

@@ -219,3 +219,13 @@ def test_a_name_that_holds_the_sign_between_labels_is_told_with_a_remedy(put, se
     message = r"The label '(a\|b|d;e)' has '[|;]' in its name, so .* Rename it, give the labels as a list \(\.jsonl\)"
     with pytest.raises(LabelError, match=message):
         load_files(rows, LabelSet.of(["a|b", "c", "d;e"]), separator=separator)
+
+
+def test_a_gold_label_that_differs_in_capitals_is_told(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"text": "a", "labels": ["shipping", "Praise"]}\n')
+    labels = LabelSet.of(["praise", "refund"])
+    with pytest.raises(LabelError, match="'Praise' differs from the label 'praise' in capitals alone"):
+        load_files(path, labels)
+    (note,) = load_files(path, labels, ignore_unknown=True).notes
+    assert note.endswith("'Praise' differs from the label 'praise' in capitals alone.")

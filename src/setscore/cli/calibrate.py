@@ -98,14 +98,29 @@ def calibrate(
     rows = {UNFITTED: unfitted(before)}
     if len(scored) > 1:
         rows[f"{kind}, cross-validated"] = cross_validated(scored, kind)
-    _show(fitted, scored, rows, remarks, per_label=per_label)
+        remarks += _doubts(fitted, scored, *rows.values())
     if json is not None:
         write_json(json, FORMAT, _as_json(fitted, scored, rows) | {"seed": seed, "remarks": remarks})
+    if out is not None:  # before anything is printed: a reader such as `head` may close the pipe
+        fitted.save(out)
+    _show(fitted, scored, rows, remarks, per_label=per_label)
     if out is None:
         remark("the classifier was not saved: --out FILE saves it.")
     else:
-        fitted.save(out)
         results.print(f"saved: {escape(str(out))}", soft_wrap=True)
+
+
+def _doubts(fitted: SetScoreClassifier, scored: Scored, before: Row, after: Row) -> list[str]:
+    """What speaks against using the fit: no gold labels, or that it lost what it was to gain."""
+    if not scored.gold.any():
+        return ["none of these documents has a gold label: all that can be learnt from them is to predict nothing."]
+    was, now = (100 * row.metrics["micro_f1"] for row in (before, after))
+    if now >= was or getattr(fitted.calibration_, "objective", None) != "micro_f1":
+        return []
+    return [
+        f"micro-F1 is {now:.1f} cross-validated and {was:.1f} with nothing fitted: look at the gold labels, or label"
+        " more documents before you use this fit."
+    ]
 
 
 def _pool(name: str | None, own: options.Own, data_dir: Path | None) -> Dataset:

@@ -1,5 +1,7 @@
 """Where commands print: results to standard output, everything else to standard error."""
 
+import os
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from typing import TextIO
@@ -10,7 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from setscore.errors import SetScoreError, counted
 
-results = Console(highlight=False)
+WIDTH = 120  # of tables in a file or a pipe, where no terminal sets it
+
+results = Console(highlight=False, width=None if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDTH)
 errors = Console(stderr=True, highlight=False)
 
 

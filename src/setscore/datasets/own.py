@@ -129,7 +129,10 @@ def _gold(
 
 
 def _hint(unknown: set[str], names: Sequence[str], separator: str | None) -> str:
-    """What may be the matter with the sign between labels, if gold labels are unknown; else nothing."""
+    """What may be the matter if gold labels are unknown: capitals, or the sign between labels; else nothing."""
+    plain = {name.casefold(): name for name in names}
+    if near := next((label for label in sorted(unknown) if label.casefold() in plain), None):
+        return f" {near!r} differs from the label {plain[near.casefold()]!r} in capitals alone."
     sign = separator or "|"
     for name in names:
         parts = {part.strip() for part in name.split(sign)}

@@ -38,11 +38,12 @@ def bootstrap(
 ) -> dict[str, Interval]:
     """Percentile intervals from resampled documents: of F1s, precision and recall, Jaccard, exact match and Hamming.
 
-    With `probabilities` also of ECE and Brier score.
+    With `probabilities` also of ECE and Brier score. In macro means a label that none of the drawn documents has keeps
+    its value: it was measured, and counting it as 0 would put the interval below the estimate.
     """
     y, p = indicators(gold, predicted)
     drawn = _resamples(len(y), rounds, seed)
-    whole, resampled = (_Sums.of(y, p, weights).metrics() for weights in (np.ones((1, len(y))), drawn))
+    whole, resampled = _whole_and_drawn(y, p, drawn)
     if probabilities is not None:
         scores = checked_probabilities(probabilities)
         same_shape(y, scores)
@@ -84,10 +85,8 @@ def compare(
     swap = np.random.default_rng(seed + 1).random((rounds, len(y))) < 0.5
     keep, other = (~swap).astype(np.float64), swap.astype(np.float64)
     mixed_a, mixed_b = (_Sums.of(y, x, keep).plus(_Sums.of(y, z, other)).metrics() for x, z in ((a, b), (b, a)))
-    one, drawn = np.ones((1, len(y))), _resamples(len(y), rounds, seed)
-    (whole_a, whole_b), (drawn_a, drawn_b) = (
-        (_Sums.of(y, a, weights).metrics(), _Sums.of(y, b, weights).metrics()) for weights in (one, drawn)
-    )
+    drawn = _resamples(len(y), rounds, seed)
+    (whole_a, drawn_a), (whole_b, drawn_b) = (_whole_and_drawn(y, run, drawn) for run in (a, b))
     found = {}
     for name in whole_a:
         difference = float(whole_b[name][0] - whole_a[name][0])
@@ -135,6 +134,22 @@ class _Sums:
         found |= {"micro_precision": micro.precision(), "micro_recall": micro.recall()}
         means = {"macro_precision": self.counts.precision(), "macro_recall": self.counts.recall()}
         return found | {name: np.asarray(value.mean(axis=-1)) for name, value in means.items()}
+
+    def macro_like(self, whole: Counts) -> dict[str, FloatArray]:
+        """Macro means [rounds] in which a label that no document knows has the value that it has on the whole."""
+        mine = self.counts
+        parts = {
+            "macro_f1": (mine.tp + mine.fp + mine.fn, mine.f1(), whole.f1()),
+            "macro_precision": (mine.tp + mine.fp, mine.precision(), whole.precision()),
+            "macro_recall": (mine.tp + mine.fn, mine.recall(), whole.recall()),
+        }
+        return {name: np.where(known > 0, own, else_).mean(axis=-1) for name, (known, own, else_) in parts.items()}
+
+
+def _whole_and_drawn(y: BoolArray, p: BoolArray, drawn: FloatArray) -> tuple[dict[str, FloatArray], ...]:
+    """Each metric on all documents [1], and on those that were drawn [rounds]."""
+    whole, resampled = (_Sums.of(y, p, weights) for weights in (np.ones((1, len(y))), drawn))
+    return whole.metrics(), resampled.metrics() | resampled.macro_like(whole.counts)
 
 
 def _weighted_probability_metrics(y: BoolArray, p: FloatArray, weights: FloatArray) -> dict[str, FloatArray]:
