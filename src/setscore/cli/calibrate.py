@@ -1,7 +1,7 @@
 """`setscore calibrate`: a classifier fitted on labelled documents, saved for `setscore classify`."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +16,7 @@ from setscore.cli import options
 from setscore.cli.console import progress, remark, results, watch
 from setscore.cli.tables import abstained, show_labels, show_rows
 from setscore.datasets import Dataset, find_source, load_dataset
+from setscore.ensemble import Ensemble
 from setscore.errors import FewDocumentsWarning, SetScoreError, counted, truncation
 from setscore.experiments import Row, Scored, cross_validated
 from setscore.experiments.blending import halves, score_blend, split_blend, weigh
@@ -88,17 +89,10 @@ def calibrate(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FewDocumentsWarning)
         fitted = calibrated(classifier, pool.labels, scored, kind, chosen)
-    remarks = [*(str(warning.message) for warning in caught), *scored.notes]
-    if chosen is not None:
-        remarks.append(
-            f"blend: {chosen.sentence()}, chosen on all of these documents, which flatters the cross-validated row."
-        )
-    if cut := int(scored.truncated.sum()):
-        remarks.append(f"{truncation(cut, len(scored))} Use --long-documents chunk to read them whole.")
     rows = {UNFITTED: unfitted(before)}
     if len(scored) > 1:
         rows[f"{kind}, cross-validated"] = cross_validated(scored, kind)
-        remarks += _doubts(fitted, scored, *rows.values())
+    remarks = [*(str(warning.message) for warning in caught), *_remarks(fitted, scored, chosen, list(rows.values()))]
     if json is not None:
         write_json(json, FORMAT, _as_json(fitted, scored, rows) | {"seed": seed, "remarks": remarks})
     if out is not None:  # before anything is printed: a reader such as `head` may close the pipe
@@ -110,17 +104,21 @@ def calibrate(
         results.print(f"saved: {escape(str(out))}", soft_wrap=True)
 
 
-def _doubts(fitted: SetScoreClassifier, scored: Scored, before: Row, after: Row) -> list[str]:
-    """What speaks against using the fit: no gold labels, or that it lost what it was to gain."""
+def _remarks(fitted: SetScoreClassifier, scored: Scored, chosen: Ensemble | None, rows: Sequence[Row]) -> Iterator[str]:
+    """What to know of the documents and the blend, and what speaks against using the fit."""
+    yield from scored.notes
+    if chosen is not None:
+        yield f"blend: {chosen.sentence()}, chosen on all of these documents, which flatters the cross-validated row."
+    if cut := int(scored.truncated.sum()):
+        yield f"{truncation(cut, len(scored))} Use --long-documents chunk to read them whole."
+    was, now = (100 * row.metrics["micro_f1"] for row in (rows[0], rows[-1]))
     if not scored.gold.any():
-        return ["none of these documents has a gold label: all that can be learnt from them is to predict nothing."]
-    was, now = (100 * row.metrics["micro_f1"] for row in (before, after))
-    if now >= was or getattr(fitted.calibration_, "objective", None) != "micro_f1":
-        return []
-    return [
-        f"micro-F1 is {now:.1f} cross-validated and {was:.1f} with nothing fitted: look at the gold labels, or label"
-        " more documents before you use this fit."
-    ]
+        yield "none of these documents has a gold label: all that can be learnt from them is to predict nothing."
+    elif now < was and getattr(fitted.calibration_, "objective", None) == "micro_f1":
+        yield (
+            f"micro-F1 is {now:.1f} cross-validated and {was:.1f} with nothing fitted: look at the gold labels, or"
+            " label more documents before you use this fit."
+        )
 
 
 def _pool(name: str | None, own: options.Own, data_dir: Path | None) -> Dataset:

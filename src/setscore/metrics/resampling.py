@@ -143,7 +143,7 @@ class _Sums:
             "macro_precision": (mine.tp + mine.fp, mine.precision(), whole.precision()),
             "macro_recall": (mine.tp + mine.fn, mine.recall(), whole.recall()),
         }
-        return {name: np.where(known > 0, own, else_).mean(axis=-1) for name, (known, own, else_) in parts.items()}
+        return {name: np.where(known > 0, own, kept).mean(axis=-1) for name, (known, own, kept) in parts.items()}
 
 
 def _whole_and_drawn(y: BoolArray, p: BoolArray, drawn: FloatArray) -> tuple[dict[str, FloatArray], ...]:
