@@ -99,17 +99,12 @@ def score_slice(
     """
     whole, drawn = prepare_own(pool), draw_slice(pool, size, seed)
     remembers = getattr(classifier.shortlist, "memory", None) is not None
-    if (size is None or drawn is pool) and not remembers:
+    if drawn is pool and not remembers:
         return score_parts(whole, classifier, save=save, tell=tell)["pool"]
-    if (
-        save is not None
-        and not remembers
-        and size is not None
-        and (known := saved_scores(pool, classifier, save / whole.folder / "pool"))
-    ):
+    if save is not None and (known := saved_scores(pool, classifier, save / whole.folder / "pool")):
         if tell is not None:
-            tell("slice", size, size, f"re-using the scores in {save / whole.folder / 'pool'}")
-        rows, _ = draw_rows(len(pool), size, seed)
+            tell("slice", len(drawn), len(drawn), f"re-using the scores in {save / whole.folder / 'pool'}")
+        rows, _ = draw_rows(len(pool), len(drawn), seed)
         return replace(known.take(rows), notes=drawn.notes)
     part = f"{len(drawn)}-{seed}"  # one folder deeper than experiments: it has no test documents
     experiment = Experiment(pool.name, whole.slices, f"calibrate/{pool.name}", {part: drawn})

@@ -135,7 +135,7 @@ class _Sums:
         means = {"macro_precision": self.counts.precision(), "macro_recall": self.counts.recall()}
         return found | {name: np.asarray(value.mean(axis=-1)) for name, value in means.items()}
 
-    def macro_like(self, whole: Counts) -> dict[str, FloatArray]:
+    def macro_filled(self, whole: Counts) -> dict[str, FloatArray]:
         """Macro means [rounds] in which a label that no document knows has the value that it has on the whole."""
         mine = self.counts
         parts = {
@@ -149,7 +149,7 @@ class _Sums:
 def _whole_and_drawn(y: BoolArray, p: BoolArray, drawn: FloatArray) -> tuple[dict[str, FloatArray], ...]:
     """Each metric on all documents [1], and on those that were drawn [rounds]."""
     whole, resampled = (_Sums.of(y, p, weights) for weights in (np.ones((1, len(y))), drawn))
-    return whole.metrics(), resampled.metrics() | resampled.macro_like(whole.counts)
+    return whole.metrics(), resampled.metrics() | resampled.macro_filled(whole.counts)
 
 
 def _weighted_probability_metrics(y: BoolArray, p: FloatArray, weights: FloatArray) -> dict[str, FloatArray]:
