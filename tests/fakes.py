@@ -81,9 +81,9 @@ class PlantedBackbone(FakeBackbone):
         return 6 * _offset(f"{document} / {label}")
 
     def _answer(self, query: Query) -> FloatArray:
-        text = query.prefix + str(query.question[0])
+        text = query.prefix + "".join(piece for piece in query.question if isinstance(piece, str))
         slots = [piece for piece in query.question if isinstance(piece, Slot)]
-        labels = re.findall(r"^- (.*)$", text, re.MULTILINE) or re.findall(r"express (.*)\?", text)
+        labels = re.findall(r"^- (.*?):?$", text, re.MULTILINE) or re.findall(r"express (.*)\?", text)
         assert len(labels) == len(slots), "a slot for each label"
         signs = [0 if slot.answer is None else 1 if slot.answer else -1 for slot in slots]
         values = [

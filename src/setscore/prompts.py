@@ -108,12 +108,14 @@ class SetTemplate:
 
     item, between  how a label is written in the list, and what stands between two of them
     separator      what stands between two slots
+    inline         whether a slot follows its label instead; then nothing has to be counted to tell whose it is
     """
 
     text: str = SUFFIX
     item: str = "- {label}"
     between: str = "\n"
     separator: str = ";"
+    inline: bool = False
 
     def __post_init__(self) -> None:
         parts = re.findall(r"\{document\}|\{labels\}", self.text)
@@ -128,11 +130,27 @@ class SetTemplate:
     def query(self, document: str, labels: Sequence[str], answers: Sequence[bool | None]) -> Query:
         """One slot per label, open where its answer is None (s with the mask set M, Section 3.1)."""
         prefix, rest = self.text.split("{document}")
-        written = self.between.join(self.item.replace("{label}", label) for label in labels)
-        pieces: list[str | Slot] = [rest.replace("{labels}", written)]
+        written = [self.item.replace("{label}", label) for label in labels]
+        if self.inline:
+            before, after = rest.split("{labels}")
+            written = [(self.between if number else before) + item for number, item in enumerate(written)]
+            filled = [piece for item, answer in zip(written, answers, strict=True) for piece in (item, _SLOTS[answer])]
+            return Query(prefix, document, (*filled, *([after] if after else [])))
+        pieces: list[str | Slot] = [rest.replace("{labels}", self.between.join(written))]
         for number, answer in enumerate(answers):
             pieces += [self.separator] * (number > 0) + [_SLOTS[answer]]
         return Query(prefix, document, tuple(pieces))
+
+
+# How all labels stand in one prompt, by the name that scorers take as `layout`.
+SET_LAYOUTS = {
+    "paper": SetTemplate(),
+    "inline": SetTemplate(
+        "Decide whether each candidate label applies.\n\nDocument:\n{document}\n\nLabels:\n{labels}",
+        item="- {label}:",
+        inline=True,
+    ),
+}
 
 
 @dataclass(frozen=True)

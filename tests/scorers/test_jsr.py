@@ -47,7 +47,7 @@ def surrogate_table(scorer, backbone, text):
     start = State.start(np.zeros(3, dtype=bool), scorer.contexts, window.generator(scorer.random_state))
     every = list(itertools.product((False, True), repeat=3))
     walks = [surrogate(State(start.contexts, np.array(y))) for y in every]
-    return dict(zip(every, take_walks(Asker(backbone), scorer.prompt, [window] * 8, walks), strict=True))
+    return dict(zip(every, take_walks(Asker(backbone), [window] * 8, walks), strict=True))
 
 
 tables = st.lists(st.floats(-4, 4), min_size=24, max_size=24).map(lambda values: np.array(values).reshape(8, 3))

@@ -1,6 +1,7 @@
 """Scorers with all labels in one prompt: unary and permutation scoring, the masking law, and what each one costs."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from scipy.stats import chisquare
 
 from setscore import theory
 from setscore.errors import BackboneError, SetScoreError, TemplateError
-from setscore.prompts import SetTemplate, Template
+from setscore.prompts import SET_LAYOUTS, SetTemplate, Template
 from setscore.records import LabelSet
 from setscore.scorers import PerLabelScorer, Reading, make
 from setscore.scorers.base import mask_set
@@ -35,15 +36,73 @@ def in_order(scorer, backbone, text=TEXTS[0]):
     return score
 
 
+def written(template):
+    query = template.query("DOC", ["a", "b", "c"], [None, True, False])
+    return (
+        query.prefix
+        + query.document
+        + "".join(
+            piece if isinstance(piece, str) else {None: "[MASK]", True: "yes", False: "no"}[piece.answer]
+            for piece in query.question
+        )
+    )
+
+
 def test_the_prompt_is_the_papers_word_for_word():
-    query = SetTemplate().query("DOC", ["a", "b", "c"], [None, True, False])
-    assert query.prefix + query.document + "".join(
-        piece if isinstance(piece, str) else {None: "[MASK]", True: "yes", False: "no"}[piece.answer]
-        for piece in query.question
-    ) == (
+    assert written(SetTemplate()) == (
         "Decide whether each candidate label applies. Use one token per label, in order.\n\nDocument:\nDOC\n\n"
         "Labels:\n- a\n- b\n- c\n\nAnswers:\n[MASK];yes;no"
     )
+
+
+def test_an_inline_answer_stands_behind_its_label():
+    assert written(SET_LAYOUTS["inline"]) == (
+        "Decide whether each candidate label applies.\n\nDocument:\nDOC\n\nLabels:\n- a:[MASK]\n- b:yes\n- c:no"
+    )
+    around = SetTemplate("{document} <{labels}> end", item="{label}=", between=",", inline=True)
+    assert written(around) == "DOC <a=[MASK],b=yes,c=no> end"
+
+
+class Listening(PlantedBackbone):
+    """Keeps what it is asked."""
+
+    def __init__(self, layout):
+        super().__init__()
+        self.spec, self.asked = replace(self.spec, set_layout=layout), []
+
+    def log_odds(self, queries):
+        self.asked += queries
+        return super().log_odds(queries)
+
+
+def asked_by(name, layout):
+    backbone = Listening(layout)
+    scorer = make(name, EXPRESS, Reading())
+    scorer.score(backbone, [TEXTS[0]], LabelSet.of(NAMES))
+    texts = [piece for piece in backbone.asked[-1].question if isinstance(piece, str)]
+    return "paper" if ";" in texts else "inline" if all(text.endswith(":") for text in texts) else "neither"
+
+
+@pytest.mark.parametrize("name", ["unary", "unary?contexts=2", "permutation?orders=1", "jsr", "gibbs?sweeps=2"])
+@pytest.mark.parametrize("known", ["paper", "inline"])
+def test_labels_are_written_as_the_backbone_knows_them_or_as_asked(name, known):
+    assert asked_by(name, known) == known
+    for wanted in ("paper", "inline"):
+        assert asked_by(f"{name}{'&' if '?' in name else '?'}layout={wanted}", known) == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("unary?layout=table", "layout of the scorer unary"),
+        ("subset?layout=inline", "option of the scorer subset"),
+        ("milp?layout=inline", "option of the scorer milp"),
+        ("unary?layouts=inline", "layout"),
+    ],
+)
+def test_a_layout_that_is_not_there_is_an_error(name, said):
+    with pytest.raises(SetScoreError, match=said):
+        make(name, EXPRESS, Reading())
 
 
 @pytest.mark.parametrize("text", ["{labels} {document}", "{document}", "{labels}", "{document} {labels} {labels}"])

@@ -35,6 +35,7 @@ SPEC = BackboneSpec(
     windows=16,
     temperature=0.5,
     competition=0.35,
+    set_layout="inline",
 )
 
 # Measured on two cores: smaller batches leave the matrix units idle, larger ones leave the cache.

@@ -10,7 +10,7 @@ import numpy as np
 
 from setscore.backbones import Backbone
 from setscore.errors import BackboneError, SetScoreError
-from setscore.prompts import SetTemplate
+from setscore.prompts import SET_LAYOUTS, SetTemplate
 from setscore.records import BoolArray, FloatArray, LabelSet, Query, Scores
 from setscore.scorers.windows import check_options, document_room, pool_windows, read_windows, split_document
 
@@ -75,10 +75,11 @@ class Window:
 
 
 class Asker:
-    """Asks a backbone and counts the forwards."""
+    """Asks a backbone and counts the forwards. Without a `prompt` labels stand as the backbone knows them best."""
 
-    def __init__(self, backbone: Backbone) -> None:
+    def __init__(self, backbone: Backbone, prompt: SetTemplate | None = None) -> None:
         self.backbone, self.forwards = backbone, 0
+        self.prompt = prompt or SET_LAYOUTS[backbone.spec.set_layout]
 
     def ask(self, groups: Sequence[Sequence[Query]]) -> list[list[FloatArray]]:
         """Queries by window to answers by window."""
@@ -93,11 +94,12 @@ class Asker:
 class SetScorer(ABC):
     """Scores windows whose labels stand in one prompt. A subclass says how a window is scored.
 
-    The number of labels is limited by what a backbone reads, as all of them share one prompt.
+    The number of labels is limited by what a backbone reads, as all of them share one prompt: `prompt`, or else the
+    layout that the backbone knows best.
     """
 
     reading: Reading = field(default_factory=Reading, kw_only=True)
-    prompt: SetTemplate = field(default_factory=SetTemplate, kw_only=True)
+    prompt: SetTemplate | None = field(default=None, kw_only=True)
 
     @abstractmethod
     def cost(self, labels: int, *, shared: bool) -> int: ...
@@ -118,8 +120,8 @@ class SetScorer(ABC):
         progress: Progress | None = None,
     ) -> Scores:
         scored = np.ones((len(documents), len(labels)), dtype=np.bool_) if candidates is None else candidates
-        windows, truncated = self._windows(backbone, documents, labels, scored)
-        asker = Asker(backbone)
+        asker = Asker(backbone, self.prompt)
+        windows, truncated = self._windows(asker, documents, labels, scored)
         parts: list[list[FloatArray]] = [[] for _ in documents]
         details: dict[str, list[list[float]]] = {}
         for start in range(0, len(windows), BLOCK_WINDOWS):
@@ -140,12 +142,12 @@ class SetScorer(ABC):
         sums = {name: np.array([sum(entries) for entries in rows]) for name, rows in details.items()}
         return Scores(log_odds, scored, truncated, asker.forwards, sums)
 
-    def longest_query(self, texts: Sequence[str]) -> Query:
+    def longest_query(self, prompt: SetTemplate, texts: Sequence[str]) -> Query:
         """The query about these labels that takes most room."""
-        return self.prompt.query("", texts, [None] * len(texts))
+        return prompt.query("", texts, [None] * len(texts))
 
     def _windows(
-        self, backbone: Backbone, documents: Sequence[str], labels: LabelSet, scored: BoolArray
+        self, asker: Asker, documents: Sequence[str], labels: LabelSet, scored: BoolArray
     ) -> tuple[list[Window], BoolArray]:
         """Windows, long documents first; documents without labels to ask have none."""
         truncated = np.zeros(len(documents), dtype=np.bool_)
@@ -157,15 +159,16 @@ class SetScorer(ABC):
                 continue
             texts = tuple(labels.labels[i].text for i in asked)
             if asked not in rooms:
-                rooms[asked] = self._room(backbone, texts)
-            cut = split_document(backbone, documents[row], room=rooms[asked], overlap=self.reading.overlap)
+                rooms[asked] = self._room(asker, texts)
+            cut = split_document(asker.backbone, documents[row], room=rooms[asked], overlap=self.reading.overlap)
             cut, truncated[row] = read_windows(cut, self.reading.long_documents, most=1)
             windows += [Window(row, text, asked, texts) for text in cut]
         return windows, truncated
 
-    def _room(self, backbone: Backbone, texts: tuple[str, ...]) -> int:
+    def _room(self, asker: Asker, texts: tuple[str, ...]) -> int:
+        backbone, longest = asker.backbone, self.longest_query(asker.prompt, texts)
         try:
-            room = document_room(backbone, [self.longest_query(texts)], self.reading.max_document_tokens)
+            room = document_room(backbone, [longest], self.reading.max_document_tokens)
         except BackboneError as error:
             raise BackboneError(
                 f"{len(texts)} labels in one prompt leave no room for the document in the {backbone.spec.context}"

@@ -54,7 +54,7 @@ class GibbsScorer(SeededScorer):
         decided: Sequence[BoolArray],
     ) -> tuple[list[FloatArray], Mapping[str, list[float]]]:
         walks = [self._walk(window, start) for window, start in zip(windows, decided, strict=True)]
-        return take_walks(asker, self.prompt, windows, walks), {}
+        return take_walks(asker, windows, walks), {}
 
     def _walk(self, window: Window, start: BoolArray) -> Walk[FloatArray]:
         """The chain of one window."""

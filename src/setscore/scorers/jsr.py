@@ -59,7 +59,7 @@ class JsrScorer(SeededScorer):
         if self.sweeps == 0:
             return list(seeds), {}
         walks = [self._walk(window, start) for window, start in zip(windows, decided, strict=True)]
-        found = take_walks(asker, self.prompt, windows, walks)
+        found = take_walks(asker, windows, walks)
         details = {f"surrogate_{number}": [one.trace[number] for one in found] for number in range(self.sweeps + 1)}
         details["changes"] = [float((one.state != start).sum()) for one, start in zip(found, decided, strict=True)]
         return [one.log_odds for one in found], details

@@ -19,7 +19,6 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from setscore.prompts import SetTemplate
 from setscore.records import BoolArray, FloatArray
 from setscore.scorers.base import Asker, Window, mask_set
 
@@ -93,14 +92,17 @@ class _Walker(Generic[R]):
             self.results.append(end.value)
 
 
-def take_walks(asker: Asker, prompt: SetTemplate, windows: Sequence[Window], walks: Sequence[Walk[R]]) -> list[R]:
+def take_walks(asker: Asker, windows: Sequence[Window], walks: Sequence[Walk[R]]) -> list[R]:
     """What every walk returns. Each round asks, in one batch, what the walks of all windows do not know yet."""
     walkers = [_Walker(window, walk) for window, walk in zip(windows, walks, strict=True)]
     going = walkers
     while going := [walker for walker in going if not walker.results]:
         new = [walker.unknown() for walker in going]
         queries = [
-            [prompt.query(walker.window.text, walker.window.texts, _answers(pattern)) for pattern in patterns.values()]
+            [
+                asker.prompt.query(walker.window.text, walker.window.texts, _answers(pattern))
+                for pattern in patterns.values()
+            ]
             for walker, patterns in zip(going, new, strict=True)
         ]
         for walker, patterns, answers in zip(going, new, asker.ask(queries), strict=True):

@@ -52,7 +52,7 @@ class PermutationScorer(SetScorer):
     ) -> tuple[list[FloatArray], Mapping[str, list[float]]]:
         drawn = {count: self.drawn(count) for count in {len(window.labels) for window in windows}}
         groups = [[window.reordered(order) for order in drawn[len(window.labels)]] for window in windows]
-        found = aggregated(asker, self.prompt, groups, contexts=self.contexts, random_state=self.random_state)
+        found = aggregated(asker, groups, contexts=self.contexts, random_state=self.random_state)
         results = []
         for window, answers in zip(windows, found, strict=True):
             total = np.zeros(len(window.labels))

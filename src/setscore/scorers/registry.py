@@ -7,7 +7,7 @@ from typing import Any
 
 from setscore.errors import SetScoreError, unknown_name
 from setscore.named import split_options
-from setscore.prompts import Template
+from setscore.prompts import SET_LAYOUTS, SetTemplate, Template
 from setscore.scorers.base import Reading, Scorer
 from setscore.scorers.per_label import PerLabelScorer
 from setscore.scorers.seeded import Learner
@@ -23,13 +23,15 @@ SCORERS = {
     "milp": ("setscore.scorers.programme", "ProgrammeScorer"),
     "subset": ("setscore.scorers.subset", "SubsetScorer"),
 }
+WITH_LAYOUT = ("unary", "permutation", "jsr", "gibbs")  # have an option `layout`: how labels and answers are written
 _NOT_OPTIONS = {"reading", "prompt", "cuts", "seen"}
 
 
 def make(name: str, template: Template, reading: Reading, learned: Mapping[str, Any] | None = None) -> Scorer:
     """A scorer by name, with what one like it has learnt.
 
-    `template` is the wording of per-label questions; all others have the paper's prompt.
+    `template` is the wording of per-label questions. In one prompt labels stand as the option `layout` says, or else
+    as the backbone knows them best.
     """
     base, given = split_options(name, "scorer")
     if base not in SCORERS:
@@ -43,9 +45,12 @@ def make(name: str, template: Template, reading: Reading, learned: Mapping[str, 
     kind = getattr(importlib.import_module(home), kind_name)
     known = {entry.name: entry for entry in fields(kind) if entry.name not in _NOT_OPTIONS}
     values: dict[str, Any] = {}
+    if "layout" in given and base in WITH_LAYOUT:
+        values["prompt"] = _layout(base, given.pop("layout"))
     for key, value in given.items():
         if key not in known:
-            raise SetScoreError(unknown_name(f"option of the scorer {base}", key, known))
+            options = [*known, *(["layout"] if base in WITH_LAYOUT else [])]
+            raise SetScoreError(unknown_name(f"option of the scorer {base}", key, options))
         values[key] = make(value, template, reading) if key == "seed" else _value(base, key, value, known[key].default)
     if "seed" in known and "seed" not in values:
         values["seed"] = make("per_label", template, reading)
@@ -61,6 +66,12 @@ def seed_of(name: str) -> str | None:
     home, kind = SCORERS[base]
     starts = any(entry.name == "seed" for entry in fields(getattr(importlib.import_module(home), kind)))
     return given.get("seed", "per_label") if starts else None
+
+
+def _layout(scorer: str, name: str) -> SetTemplate:
+    if name not in SET_LAYOUTS:
+        raise SetScoreError(unknown_name(f"layout of the scorer {scorer}", name, SET_LAYOUTS))
+    return SET_LAYOUTS[name]
 
 
 def _value(scorer: str, key: str, text: str, default: object) -> object:

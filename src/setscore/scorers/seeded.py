@@ -48,7 +48,7 @@ class SeededScorer(ABC):
     """Refines the decisions of `seed`: yes where its log-odds reach `cuts` (0 until something was learnt)."""
 
     reading: Reading = field(default_factory=Reading, kw_only=True)
-    prompt: SetTemplate = field(default_factory=SetTemplate, kw_only=True)
+    prompt: SetTemplate | None = field(default=None, kw_only=True)
     seed: Scorer = field(default_factory=lambda: PerLabelScorer(Template.of("express")), kw_only=True)
     cuts: tuple[float, ...] = field(default=(), kw_only=True)
 

@@ -42,7 +42,7 @@ class SubsetScorer(SetScorer):
     def cost(self, labels: int, *, shared: bool) -> int:  # noqa: ARG002
         return min(labels, 1)
 
-    def longest_query(self, texts: Sequence[str]) -> Query:
+    def longest_query(self, prompt: SetTemplate, texts: Sequence[str]) -> Query:  # noqa: ARG002
         return self._query("", texts)
 
     def _query(self, document: str, texts: Sequence[str]) -> Query:

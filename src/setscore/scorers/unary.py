@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from setscore.errors import SetScoreError
-from setscore.prompts import SetTemplate
 from setscore.records import BoolArray, FloatArray
 from setscore.scorers.base import Asker, SetScorer, Window, local_query, mask_set, read_own
 
@@ -36,7 +35,7 @@ class UnaryScorer(SetScorer):
         self, asker: Asker, windows: Sequence[Window]
     ) -> tuple[list[FloatArray], Mapping[str, list[float]]]:
         groups = [[window] for window in windows]
-        found = aggregated(asker, self.prompt, groups, contexts=self.contexts, random_state=self.random_state)
+        found = aggregated(asker, groups, contexts=self.contexts, random_state=self.random_state)
         return [values for (values,) in found], {}
 
 
@@ -46,16 +45,16 @@ def check_contexts(contexts: int) -> None:
 
 
 def aggregated(
-    asker: Asker, prompt: SetTemplate, groups: Sequence[Sequence[Window]], *, contexts: int, random_state: int
+    asker: Asker, groups: Sequence[Sequence[Window]], *, contexts: int, random_state: int
 ) -> list[list[FloatArray]]:
     """Algorithm 1 for every window of every group; a group holds one window with its labels in several orders."""
-    first = [[prompt.query(one.text, one.texts, [None] * len(one.labels)) for one in group] for group in groups]
+    first = [[asker.prompt.query(one.text, one.texts, [None] * len(one.labels)) for one in group] for group in groups]
     found = asker.ask(first)
     if contexts == 1:
         return found
     drawn = [_draw(group, contexts - 1, random_state) for group in groups]
     queries = [
-        [local_query(prompt, group[number], values[number] > 0, masked) for number, _, masked in places]
+        [local_query(asker.prompt, group[number], values[number] > 0, masked) for number, _, masked in places]
         for group, values, places in zip(groups, found, drawn, strict=True)
     ]
     totals = [[values.copy() for values in group] for group in found]
