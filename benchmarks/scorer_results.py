@@ -42,8 +42,9 @@ from setscore.experiments.slices import prepare, trials
 from setscore.experiments.yardsticks import label_prior
 
 SCORERS = (
-    "per_label", "unary", "unary?contexts=2", "permutation?orders=1", "permutation?orders=2", "permutation?orders=4",
-    "permutation?orders=8", "subset", "bp", "milp", "jsr", "gibbs", "jsr?rule=full",
+    "per_label", "unary", "unary?layout=paper", "unary?contexts=2", "permutation?orders=1", "permutation?orders=2",
+    "permutation?orders=4", "permutation?orders=8", "subset", "bp", "milp", "jsr", "jsr?layout=paper", "gibbs",
+    "jsr?rule=full",
 )  # fmt: skip
 DATASETS = ("reuters", "goemotions")
 SEEDS = (13, 17, 23)

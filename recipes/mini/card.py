@@ -14,9 +14,7 @@ import yaml
 from sources.natural import load_tasks
 
 HERE = Path(__file__).parent
-SPREAD = 0.5  # log-odds; below, a slot changes a probability of a half by less than an eighth
-BIAS = "That is a slot bias: in an all-masked list a place says yes or no whichever label stands there."
-NO_BIAS = "The all-masked layout shows no slot collapse as the paper saw it."
+SPREAD = 0.5  # log-odds; a slot that moves them by less changes a probability of a half by less than an eighth
 TEXT = (HERE / "card.md").read_text()
 
 
@@ -47,7 +45,6 @@ def card(
 ) -> str:
     """The text with every number filled in; a name without a number is an error."""
     copied, worded = summary["removed"]["documents"], summary["removed"]["wordings"]
-    slots = sanity["slot_log_odds"]
     values = {
         "rows": f"{summary['rows']:,}",
         "documents": f"{summary['documents']:,}",
@@ -64,9 +61,7 @@ def card(
         "unigram": f"{sanity['unigram_model']:.2f}",
         "losses": ", ".join(f"{loss:.2f} at t = {t}" for t, loss in sanity["masked_loss"].items()),
         "passages": sanity["passages"],
-        "slots": ", ".join(f"{value:+.2f}" for value in slots),
-        "spread": f"{max(slots) - min(slots):.2f}",
-        "bias": BIAS if max(slots) - min(slots) > SPREAD else NO_BIAS,
+        "slots": slot_table(sanity["slot_log_odds"]),
         "flips": f"{100 * parity['flips']:.2f}",
         "rms": f"{parity['rms_error']:.3f}",
         "results": table(results) if results else "See docs/results.md.",
@@ -79,14 +74,27 @@ def card(
     return text
 
 
+def slot_table(layouts: dict[str, list[float]]) -> str:
+    """Mean log-odds by slot, a line each layout, and whether that is a slot bias."""
+    lines = ["| layout | mean log-odds of slots 1 to 10 | spread | slot bias |", "|---|---|---:|---|"]
+    for layout, slots in layouts.items():
+        spread = max(slots) - min(slots)
+        shown = ", ".join(f"{value:+.2f}" for value in slots)
+        lines.append(f"| {layout} | {shown} | {spread:.2f} | {'yes' if spread > SPREAD else 'no'} |")
+    return "\n".join(lines)
+
+
 def settings() -> str:
-    """The runs of the configuration, one line each."""
+    """The runs of the configuration, one line each mixture."""
     config = yaml.safe_load((HERE / "config.yaml").read_text())
-    runs = [("encoder", config["language"] | {"settings": ["the language model itself"]})]
-    runs += [(group, run) for group, found in config["runs"].items() for run in found]
-    return "\n".join(
-        f"| {start} | {run['seed']} | {run['steps']} | {', '.join(run['settings'])} |" for start, run in runs
-    )
+    language, seeds = config["language"], ", ".join(map(str, config["seeds"]))
+    lines = [f"| encoder | {language['seed']} | {language['steps']} | the language model itself |"]
+    lines += [
+        f"| {start} | {seeds} | {config['steps']} | {', '.join(changed)} |"
+        for start, mixtures in config["runs"].items()
+        for changed in mixtures.values()
+    ]
+    return "\n".join(lines)
 
 
 def table(results: dict[str, Any]) -> str:

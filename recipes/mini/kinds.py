@@ -15,6 +15,7 @@ from store import PLACE, Ints, Store, tokenize
 from tokenizers import Tokenizer
 
 LIST = "Decide whether each candidate label applies. Use one token per label, in order. Document:"
+INLINE = "Decide whether each candidate label applies. Document:"
 LEAST_DOCUMENT = 12  # tokens; on a shorter text the sentence encoder's cosine says little
 
 
@@ -29,19 +30,38 @@ class Vocabulary:
     no: int
     document: list[int]
     list_prefix: list[int]
+    inline_prefix: list[int]
     labels: list[int]
     dash: list[int]
     answers: list[int]
     separator: list[int]
     answer: list[int]
+    colon: list[int]
     either: list[int]
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "Vocabulary":
         special = [tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]", "[MASK]", "yes", "no")]
-        return cls(
-            *special, *tokenize(tokenizer, ["Document:", LIST, "Labels:", "-", "Answers:", ";", "Answer:", "or"])
-        )
+        written = ["Document:", LIST, INLINE, "Labels:", "-", "Answers:", ";", "Answer:", ":", "or"]
+        return cls(*special, *tokenize(tokenizer, written))
+
+    def listed(self, labels: list[list[int]], answers: list[int], *, inline: bool) -> tuple[list[int], list[int]]:
+        """The tokens of a list of labels and where in them the answers stand: behind each label, or all at the end."""
+        tokens, places = list(self.labels), list[int]()
+
+        def write(answer: int) -> None:
+            places.append(len(tokens))
+            tokens.append(answer)
+
+        for label, answer in zip(labels, answers, strict=True):
+            tokens.extend([*self.dash, *label])
+            if inline:
+                tokens.extend(self.colon)
+                write(answer)
+        for number, answer in enumerate([] if inline else answers):
+            tokens.extend(self.separator if number else self.answers)
+            write(answer)
+        return tokens, places
 
 
 @dataclass
@@ -338,24 +358,25 @@ class Examples:
         return example
 
     def lists(self, row: int) -> Example | None:
-        """The all-masked layout: labels as a list, one answer slot each, some answers given."""
+        """All labels of a set in one prompt, some answers given and the others asked for: behind each label, or as the
+        paper has it, behind all of them in order.
+        """
         store, words = self.store, self.words
-        yes, no = self._some(store.row_yes[row], 3), self._some(store.row_no[row], 9)
+        inline = self.random.random() < self.config["inline"]
+        yes, no = self._some(store.row_yes[row], 3), self._some(store.row_no[row], 24 if inline else 9)
         labels = [(self._pick(store.labels[int(n)]), 1.0) for n in yes]
         labels += [(self._pick(store.labels[int(n)]), 0.0) for n in no]
         labels = [labels[n] for n in self.random.permutation(len(labels))]
-        example = self._document(store.documents[int(store.row_document[row])].tolist()[:300], words.list_prefix)
-        start, t = len(example.tokens), 1 - self.random.random()
-        tokens = list(words.labels)
-        for text, _ in labels:
-            tokens += [*words.dash, *store.texts[text].tolist()]
-        tokens += words.answers
-        for number, (_, answer) in enumerate(labels):
-            tokens += words.separator if number else []
-            if self.random.random() < t:
-                example.slots.append((start + len(tokens), answer))
-                tokens.append(words.mask)
-            else:
-                tokens.append(words.yes if answer else words.no)
+        prefix = words.inline_prefix if inline else words.list_prefix
+        example = self._document(store.documents[int(store.row_document[row])].tolist()[:300], prefix)
+        start, asked = len(example.tokens), self.random.random(len(labels)) < 1 - self.random.random()
+        answers = [
+            words.mask if ask else words.yes if answer else words.no
+            for ask, (_, answer) in zip(asked, labels, strict=True)
+        ]
+        tokens, places = words.listed([store.texts[text].tolist() for text, _ in labels], answers, inline=inline)
+        example.slots += [
+            (start + place, answer) for ask, place, (_, answer) in zip(asked, places, labels, strict=True) if ask
+        ]
         example.add([*tokens, words.end], 1 if self.random.random() < 0.5 else 2, start)
         return example if example.slots else None

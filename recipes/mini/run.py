@@ -72,9 +72,9 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
     ]  # fmt: skip
     if arguments.evaluation and not arguments.validation:
         arguments.validation = out / "validation.json"
-        first.append(
-            stage("validate", arguments.validation, {"--data-dir": arguments.evaluation, "--out": arguments.validation})
-        )
+        measured = {"--data-dir": arguments.evaluation, "--out": arguments.validation}
+        few = {"--documents": 10} if arguments.smoke else {}
+        first.append(stage("validate", arguments.validation, {**measured, **few}))
     language, runs, shares = training(arguments, config, common)
     averaged = [str(wanted) for _, wanted, _ in runs]
     name, _, command = stage(
@@ -102,19 +102,21 @@ def training(
     validation = {"--validation": arguments.validation} if arguments.validation else {}
     smoke = ["--workers", "0", "--device", "cpu"] if arguments.smoke else ["--compile", "--workers", "4"]
 
-    def train(name: str, base: Path, run: dict[str, Any]) -> Stage:
-        folder, steps = out / f"run-{name}", 3 if arguments.smoke else run["steps"]
-        options = {**common, "--base": base, "--out": folder, "--steps": steps, "--seed": run["seed"], **validation}
+    def train(name: str, base: Path, steps: int, seed: int, settings: list[str]) -> Stage:
+        folder, steps = out / f"run-{name}", 3 if arguments.smoke else steps
+        options = {**common, "--base": base, "--out": folder, "--steps": steps, "--seed": seed, **validation}
         title, wanted, command = stage("train", folder / "weights.safetensors", options)
-        extra = [*run["settings"], *(["rows=2"] if arguments.smoke else [])]
-        return f"{title} {name}", wanted, [*command, *smoke, "--set", *extra]
+        extra = ["--set", *settings, *(["rows=2"] if arguments.smoke else [])]
+        return f"{title} {name}", wanted, [*command, *smoke, *(extra if len(extra) > 1 else [])]
 
-    language = train("language", common["--base"], config["language"])
+    first = config["language"]
+    language = train("language", common["--base"], first["steps"], first["seed"], first["settings"])
     bases = {"encoder": common["--base"], "language": language[1]}
-    for group, several in config["runs"].items():
+    for group, mixtures in config["runs"].items():
+        several = [(name, seed, settings) for name, settings in mixtures.items() for seed in config["seeds"]]
         chosen = several[:1] if arguments.smoke else several
-        for number, run in enumerate(chosen, start=1):
-            runs.append(train(f"{group}-{number}", bases[group], run))
+        for name, seed, settings in chosen:
+            runs.append(train(f"{group}-{name}-{seed}", bases[group], config["steps"], seed, settings))
             shares.append(1 / len(chosen))
     return language, runs, shares
 

@@ -5,11 +5,13 @@
 Held-out text: the last passages of books.txt, which training does not take (sources/running.py). Beside the loss
 stands what reading no context gives: the entropy of the held-out text's own unigram distribution, which no such model
 can beat, and the loss of the unigram distribution of the training text. Slot bias: lists of ten labels in random order
-under general documents, all answers masked; the mean log-odds of each slot, as the paper's Figure 2 shows it.
+under general documents, all answers masked, at the end as the paper has them and behind each label; the mean log-odds
+of each slot, as the paper's Figure 2 shows it.
 """
 
 import argparse
 import json
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from kinds import Vocabulary
 from model import Mini, build
 from prepare import books, read_labelled
 from safetensors.torch import load_file
+from sources.rows import Row
 from store import tokenize
 from tokenizers import Tokenizer
 from torch.nn import functional
@@ -43,12 +46,16 @@ def main() -> None:
         for rows in (read[:TRAINING_PASSAGES], kept_apart)
     )
     tokens = new[: arguments.passages]
+    rows = [row for row in islice(read_labelled(arguments.data, {}, 1), arguments.passages) if row is not None]
     generator, words = np.random.default_rng(arguments.seed), Vocabulary.of(tokenizer)
     result = {
         "passages": len(tokens),
         **unigrams(known, new),
         "masked_loss": {str(t): masked_loss(model, words, tokens, t, generator) for t in RATIOS},
-        "slot_log_odds": slot_bias(model, words, tokenizer, arguments.data, generator, documents=arguments.passages),
+        "slot_log_odds": {
+            layout: slot_bias(model, words, tokenizer, rows, inline=layout == "inline", seed=arguments.seed)
+            for layout in ("paper", "inline")
+        },
     }
     arguments.out.write_text(json.dumps(result, indent=2) + "\n")
     print(json.dumps(result, indent=2))
@@ -87,25 +94,19 @@ def masked_loss(
 
 @torch.no_grad()
 def slot_bias(
-    model: Mini, words: Vocabulary, tokenizer: Tokenizer, data: Path, generator: np.random.Generator, *, documents: int
+    model: Mini, words: Vocabulary, tokenizer: Tokenizer, rows: Sequence[Row], *, inline: bool, seed: int
 ) -> list[float]:
     """Mean log-odds of each slot over documents and random label orders: all equal where there is no slot bias."""
-    rows = [row for row in islice(read_labelled(data, {}, 1), documents) if row is not None]
-    sums = np.zeros(LABELS_PER_LIST)
+    generator, sums = np.random.default_rng(seed), np.zeros(LABELS_PER_LIST)
     for row in rows:
         labels = [label[0] for label in (*row.yes[:1], *row.no)]
         chosen = tokenize(tokenizer, [labels[n] for n in generator.permutation(len(labels))[:LABELS_PER_LIST]])
         (document,) = tokenize(tokenizer, [row.document])
-        ids = [words.begin, *words.list_prefix, *document[:200], words.end, *words.labels]
-        for label in chosen:
-            ids += [*words.dash, *label]
-        ids += words.answers
-        slots = []
-        for number in range(len(chosen)):
-            ids += words.separator if number else []
-            slots.append(len(ids))
-            ids.append(words.mask)
-        given = torch.tensor([[*ids, words.end][: model.shape.positions]])
+        listed, places = words.listed(chosen, [words.mask] * len(chosen), inline=inline)
+        prefix = words.inline_prefix if inline else words.list_prefix
+        ids = [words.begin, *prefix, *document[:200], words.end]
+        slots = [len(ids) + place for place in places]
+        given = torch.tensor([[*ids, *listed, words.end][: model.shape.positions]])
         ones = torch.ones_like(given)
         logits = model.logits(model(given, torch.arange(given.shape[1])[None], ones, ones)[0, slots])
         sums[: len(slots)] += (logits[:, words.yes] - logits[:, words.no]).numpy()

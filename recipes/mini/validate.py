@@ -1,11 +1,13 @@
 """How good weights are on small labelled sets, in torch: for choosing between runs, on validation slices only.
 
     python recipes/mini/validate.py --data-dir DATA --out validation.json
+    python recipes/mini/validate.py --validation validation.json --weights w.safetensors --tokenizer tokenizer.json
 
-writes the sets: 200 validation documents of each of the paper's sets that lies in DATA, drawn with seed 13, the same
-that `setscore evaluate` draws. A set is {"labels": [texts], "documents": [texts], "gold": [[label numbers]]}. Measured
-per set: the mean average precision over labels, micro-F1 with the best single threshold on these documents (optimistic,
-the same for every run), and at 0.5.
+The first writes the sets: 200 validation documents of each of the paper's sets that lies in DATA, drawn with seed 13,
+the same that `setscore evaluate` draws. A set is {"labels": [texts], "documents": [texts], "gold": [[label numbers]]}.
+The second measures weights as train.py does at the end of a run: per set the mean average precision over labels,
+micro-F1 with the best single threshold on these documents (optimistic, the same for every run), and at 0.5; and the
+mean average precision with all labels in one prompt.
 """
 
 import argparse
@@ -17,7 +19,8 @@ from typing import Any
 import numpy as np
 import torch
 from kinds import Vocabulary
-from model import Mini
+from model import Mini, build
+from safetensors.torch import load_file
 from sklearn.metrics import average_precision_score
 from store import tokenize
 from tokenizers import Tokenizer
@@ -27,18 +30,27 @@ from setscore.experiments import PAPER_SETS
 from setscore.experiments.slices import SEED, prepare
 
 QUESTION = "Question: Does this document express {label}? Answer:"
-DOCUMENTS = 200
+LEAST_ROOM = 40  # tokens of a document, below which a list of labels is not asked
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--data-dir", type=Path)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--documents", type=int, default=200, help="of each set")
+    parser.add_argument("--validation", type=Path)
+    parser.add_argument("--weights", type=Path)
+    parser.add_argument("--tokenizer", type=Path)
     arguments = parser.parse_args()
-    arguments.out.write_text(json.dumps(labelled_sets(arguments.data_dir)) + "\n")
+    if arguments.weights is None:
+        arguments.out.write_text(json.dumps(labelled_sets(arguments.data_dir, arguments.documents)) + "\n")
+    else:
+        model = build(load_file(arguments.weights)).to("cuda" if torch.cuda.is_available() else "cpu")
+        sets = json.loads(arguments.validation.read_text())
+        print(report(validate(model, Tokenizer.from_file(str(arguments.tokenizer)), sets)))
 
 
-def labelled_sets(folder: Path) -> dict[str, dict[str, Any]]:
+def labelled_sets(folder: Path, documents: int) -> dict[str, dict[str, Any]]:
     """Labels as they are asked, documents and gold label numbers by the set's name; one that is not there is told."""
     found = {}
     for name in PAPER_SETS:
@@ -47,43 +59,68 @@ def labelled_sets(folder: Path) -> dict[str, dict[str, Any]]:
         except DataFileError as error:
             print(f"no validation on {name}: {error}")
             continue
-        drawn, _ = pool.draw(min(DOCUMENTS, len(pool) // 2), SEED)
+        drawn, _ = pool.draw(min(documents, len(pool) // 2), SEED)
         gold = [np.flatnonzero(row).tolist() for row in drawn.gold]
         found[name] = {"labels": list(drawn.labels.texts), "documents": list(drawn.texts), "gold": gold}
     return found
 
 
-@torch.no_grad()
 def score(
     model: Mini, tokenizer: Tokenizer, documents: Sequence[str], labels: Sequence[str], longest: int = 380
 ) -> np.ndarray:
-    """Log-odds [documents, labels], shared attention, the first `longest` tokens of a document."""
-    words, device = Vocabulary.of(tokenizer), model.b.device
-    questions = [
-        [*x, words.mask, words.end] for x in tokenize(tokenizer, [QUESTION.replace("{label}", n) for n in labels])
-    ]
-    scores = np.zeros((len(documents), len(labels)))
-    tokens = [[words.begin, *words.document, *x[:longest], words.end] for x in tokenize(tokenizer, documents)]
-    order = sorted(range(len(documents)), key=lambda n: len(tokens[n]))
+    """Log-odds [documents, labels], a question per label, the first `longest` tokens of a document."""
+    words = Vocabulary.of(tokenizer)
+    texts = tokenize(tokenizer, [QUESTION.replace("{label}", label) for label in labels])
+    asked = [([*text, words.mask, words.end], [len(text)]) for text in texts]
+    return ask(model, words, cut(tokenizer, documents, words.document, longest), asked)
+
+
+def score_lists(
+    model: Mini, tokenizer: Tokenizer, documents: Sequence[str], labels: Sequence[str], longest: int = 300
+) -> np.ndarray | None:
+    """The same with all labels in one prompt, each masked answer behind its label; None where they do not fit."""
+    words = Vocabulary.of(tokenizer)
+    listed, places = words.listed(tokenize(tokenizer, labels), [words.mask] * len(labels), inline=True)
+    room = model.shape.positions - len(listed) - len(words.inline_prefix) - 3
+    if room < LEAST_ROOM:
+        return None
+    texts = cut(tokenizer, documents, words.inline_prefix, min(room, longest))
+    return ask(model, words, texts, [([*listed, words.end], places)])
+
+
+def cut(tokenizer: Tokenizer, documents: Sequence[str], prefix: list[int], longest: int) -> list[list[int]]:
+    words = Vocabulary.of(tokenizer)
+    return [[words.begin, *prefix, *text[:longest], words.end] for text in tokenize(tokenizer, documents)]
+
+
+@torch.no_grad()
+def ask(
+    model: Mini, words: Vocabulary, documents: list[list[int]], asked: list[tuple[list[int], list[int]]]
+) -> np.ndarray:
+    """Log-odds of every answer to every question, in shared attention; a question has its tokens and their places."""
+    device, slots_of = model.b.device, sum(len(places) for _, places in asked)
+    scores = np.zeros((len(documents), slots_of))
+    order = sorted(range(len(documents)), key=lambda n: len(documents[n]))
     for start in range(0, len(order), 16):
         chosen = order[start : start + 16]
-        width = max(len(tokens[n]) for n in chosen) + sum(map(len, questions))
+        width = max(len(documents[n]) for n in chosen) + sum(len(tokens) for tokens, _ in asked)
         ids, positions, segments = (np.zeros((len(chosen), width), dtype=np.int64) for _ in range(3))
-        slots = np.zeros((len(chosen), len(labels)), dtype=np.int64)
+        slots = np.zeros((len(chosen), slots_of), dtype=np.int64)
         for row, n in enumerate(chosen):
-            column = begin = len(tokens[n])
-            ids[row, :begin], positions[row, :begin], segments[row, :begin] = tokens[n], range(begin), 1
-            for j, question in enumerate(questions):
-                cells = slice(column, column + len(question))
-                ids[row, cells], segments[row, cells] = question, 2 + j
-                positions[row, cells] = np.minimum(np.arange(begin, begin + len(question)), model.shape.positions - 1)
-                column += len(question)
-                slots[row, j] = column - 2
+            column = begin = len(documents[n])
+            ids[row, :begin], positions[row, :begin], segments[row, :begin] = documents[n], range(begin), 1
+            found: list[int] = []
+            for number, (tokens, places) in enumerate(asked, start=2):
+                cells = slice(column, column + len(tokens))
+                ids[row, cells], segments[row, cells] = tokens, number
+                positions[row, cells] = np.minimum(np.arange(begin, begin + len(tokens)), model.shape.positions - 1)
+                found += [column + place for place in places]
+                column += len(tokens)
+            slots[row] = found
         at = [torch.from_numpy(x).to(device) for x in (ids, positions, segments, slots)]
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
             hidden = model(at[0], at[1], (at[2] > 0).long(), at[2])
-            found = hidden.gather(1, at[3][..., None].expand(-1, -1, model.shape.width))
-            logits = model.logits(found)
+            logits = model.logits(hidden.gather(1, at[3][..., None].expand(-1, -1, model.shape.width)))
         scores[chosen] = (logits[..., words.yes] - logits[..., words.no]).float().cpu().numpy()
     return scores
 
@@ -107,16 +144,23 @@ def validate(model: Mini, tokenizer: Tokenizer, sets: Mapping[str, Any]) -> dict
         for row, numbers in enumerate(each["gold"]):
             gold[row, numbers] = True
         found[name] = measure(score(model, tokenizer, each["documents"], each["labels"]), gold)
+        lists = score_lists(model, tokenizer, each["documents"], each["labels"])
+        if lists is not None:
+            found[name]["lists_map"] = measure(lists, gold)["map"]
     model.train()
     return found
 
 
 def report(found: Mapping[str, Mapping[str, float]]) -> str:
-    lines = [
-        f"{name:12s} " + "  ".join(f"{key} {value:5.1f}" for key, value in each.items()) for name, each in found.items()
-    ]
-    means = {key: np.mean([each[key] for each in found.values()]) for key in next(iter(found.values()))}
-    return "\n".join([*lines, f"{'mean':12s} " + "  ".join(f"{key} {value:5.1f}" for key, value in means.items())])
+    """A line for each set, and the means over the sets that have a value."""
+    means = {
+        key: float(np.mean([each[key] for each in found.values() if key in each]))
+        for key in dict.fromkeys(key for each in found.values() for key in each)
+    }
+    return "\n".join(
+        f"{name:12s} " + "  ".join(f"{key} {value:5.1f}" for key, value in each.items())
+        for name, each in (*found.items(), ("mean", means))
+    )
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from store import Store, tokenize
 from tokenizers import Tokenizer
 
 from setscore.backbones.mini import default_folder
+from setscore.prompts import SET_LAYOUTS
 
 CONFIG = yaml.safe_load((HERE / "config.yaml").read_text())
 CONFIG["prepare"]["phrases"] = {"least": 1, "most": 99, "keep": 200}
@@ -150,7 +151,7 @@ def test_the_mask_ratio_is_uniform(store, tokenizer):
 
 
 def test_the_list_layout_is_the_papers(store, tokenizer):
-    examples = make(store, tokenizer)
+    examples = make(store, tokenizer, inline=0.0)
     for example in drawn(examples, "lists", 10):
         text = tokenizer.decode(example.tokens, skip_special_tokens=False)
         assert text.startswith("[CLS] " + LIST.lower().replace(" :", ":").split(" document")[0])
@@ -158,6 +159,26 @@ def test_the_list_layout_is_the_papers(store, tokenizer):
         answers = text.split("answers :")[1].replace("[SEP]", "").split(";")
         assert len(answers) == 5
         assert {answer.strip() for answer in answers} <= {"[MASK]", "yes", "no"}
+
+
+def test_an_inline_answer_follows_its_label(store, tokenizer):
+    for example in drawn(make(store, tokenizer, inline=1.0), "lists", 10):
+        text = tokenizer.decode(example.tokens, skip_special_tokens=False)
+        assert text.startswith("[CLS] decide whether each candidate label applies. document")
+        items = text.split("labels :")[1].replace("[SEP]", "").split(" - ")[1:]
+        assert len(items) == 5
+        assert {item.rpartition(":")[2].strip() for item in items} <= {"[MASK]", "yes", "no"}
+
+
+def test_inline_lists_are_written_as_the_package_asks_them(tokenizer):
+    words, query = Vocabulary.of(tokenizer), SET_LAYOUTS["inline"].query("", ["sunshine", "rain"], [None, True])
+    sunshine, rain = tokenize(tokenizer, ["sunshine", "rain"])
+    first, _, second, _ = query.question
+    assert tokenize(tokenizer, [query.prefix]) == [words.inline_prefix]
+    assert tokenize(tokenizer, [first, second]) == [
+        [*words.labels, *words.dash, *sunshine, *words.colon],
+        [*words.dash, *rain, *words.colon],
+    ]
 
 
 def test_only_topics_are_left_to_the_cosine(examples, store, tokenizer):

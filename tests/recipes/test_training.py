@@ -93,11 +93,16 @@ def start(data, evaluation, encoder, out):
 
 def test_every_stage_leaves_its_result(made):
     out, _ = made
-    for name in ("prepared.npz", "taught/cosines.npy", "run-language/weights.safetensors", "run-encoder-1/log.jsonl"):
+    for name in (
+        "prepared.npz",
+        "taught/cosines.npy",
+        "run-language/weights.safetensors",
+        "run-encoder-base-13/log.jsonl",
+    ):
         assert (out / name).exists(), name
     for name in ("weights.safetensors", "package/manifest.json", "sanity.json", "package/README.md", "parity.json"):
         assert (out / name).exists(), name
-    for run_name in ("language", "encoder-1", "language-1"):
+    for run_name in ("language", "encoder-base-13", "language-base-13"):
         measured = json.loads((out / f"run-{run_name}" / "validation.json").read_text())
         assert set(measured) == {"goemotions"}, "the other sets are not in the folder"
         assert 0 < measured["goemotions"]["map"] <= 100
@@ -105,7 +110,7 @@ def test_every_stage_leaves_its_result(made):
 
 def test_validation_documents_are_those_that_evaluate_draws(evaluation):
     drawn, _ = draw_rows(24, 12, 13)  # of a pool of less than 400 documents half, as in setscore evaluate
-    found = labelled_sets(evaluation)["goemotions"]
+    found = labelled_sets(evaluation, 200)["goemotions"]
     assert found["documents"] == [f"Thanks for {n}!" for n in drawn]
     assert found["gold"] == [[n] for n in drawn]
 
@@ -259,7 +264,13 @@ def test_measure():
 def test_a_place_in_the_card_that_nothing_fills_is_an_error(monkeypatch):
     summary = {"removed": {"documents": {}, "wordings": {}}, "rows": 1, "documents": 1, "by_source": {}, "phrases": 1}
     summary["evaluation_documents_checked"] = True
-    sanity = {"slot_log_odds": [0.0], "unigram_entropy": 1.0, "unigram_model": 2.0, "masked_loss": {}, "passages": 1}
+    sanity = {
+        "slot_log_odds": {"paper": [0.0]},
+        "unigram_entropy": 1.0,
+        "unigram_model": 2.0,
+        "masked_loss": {},
+        "passages": 1,
+    }
     monkeypatch.setattr("card.TEXT", "<<rows>> and <<nothing>>")
     with pytest.raises(ValueError, match="nothing"):
         card(summary, sanity, {"flips": 0.0, "rms_error": 0.0}, [{"accuracy": 0.9}], None)
