@@ -56,7 +56,7 @@ def card(
         "tasks": len(load_tasks(HERE / "tasks")),
         "runs": len(runs),
         "settings": settings(),
-        "accuracy": " to ".join(f"{100 * f(run['accuracy'] for run in runs):.0f}" for f in (min, max)),
+        "accuracy": " to ".join(dict.fromkeys(f"{100 * f(run['accuracy'] for run in runs):.0f}" for f in (min, max))),
         "entropy": f"{sanity['unigram_entropy']:.2f}",
         "unigram": f"{sanity['unigram_model']:.2f}",
         "losses": ", ".join(f"{loss:.2f} at t = {t}" for t, loss in sanity["masked_loss"].items()),
@@ -90,7 +90,7 @@ def settings() -> str:
     language, seeds = config["language"], ", ".join(map(str, config["seeds"]))
     lines = [f"| encoder | {language['seed']} | {language['steps']} | the language model itself |"]
     lines += [
-        f"| {start} | {seeds} | {config['steps']} | {', '.join(changed)} |"
+        f"| {start} | {seeds} | {config['steps']} | {', '.join(changed) or 'none'} |"
         for start, mixtures in config["runs"].items()
         for changed in mixtures.values()
     ]

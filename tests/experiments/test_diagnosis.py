@@ -140,7 +140,7 @@ def test_the_summary_says_what_was_planted():
     assert "too often, so calibrate before you decide" in words
     assert "The two answers together have 50% of the probability." in words
     top = NAMES[int(np.argmax(collapsed.empty))]
-    assert f"By its name alone {top!r} is nearest to yes" in words
+    assert f"By its wording alone {top!r} is nearest to yes" in words
     assert "no place stands out: slots differ by 0.00 log-odds" in in_words(measured(PlantedBackbone(), gold), LABELS)
 
     class Deaf(PlantedBackbone):

@@ -38,7 +38,7 @@ def _labels(found: Measured, labels: LabelSet) -> list[str]:
     names, empty = labels.names, found.empty
     top = int(np.argmax(empty))
     made = [
-        f"By its name alone {names[top]!r} is nearest to yes: log-odds {empty[top]:+.1f} for an empty document,"
+        f"By its wording alone {names[top]!r} is nearest to yes: log-odds {empty[top]:+.1f} for an empty document,"
         f" {np.median(empty):+.1f} for the label in the middle."
     ]
     rates = found.rates.get(MATCHED)
