@@ -221,8 +221,8 @@ def test_a_reader_that_leaves_takes_no_classifier_along(own):
     ],
 )
 def test_calibrate_tells_what_speaks_against_the_fit(tmp_path, label, said):
-    """The only gold label is in one fold alone, so the others cannot know of it."""
-    others = [f"The children were playing in garden {n},\n" for n in range(9)]
+    """Two of nine documents like each other have the label for no reason, and so fits that see them say yes to all."""
+    others = [f"The children were playing in garden {n},{label if n in (4, 7) else ''}\n" for n in range(9)]
     (tmp_path / "f.csv").write_text(f"text,labels\nThe price of crude oil rose,{label}\n" + "".join(others))
     code, _, err = setscore("calibrate", "--file", "f.csv", "--labels", "oil,music", folder=tmp_path)
     assert code == 0
