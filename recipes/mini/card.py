@@ -13,8 +13,9 @@ from typing import Any
 import yaml
 from sources.natural import load_tasks
 
+from setscore.experiments.diagnosis_words import STRONG_SLOT
+
 HERE = Path(__file__).parent
-SPREAD = 0.5  # log-odds; a slot that moves them by less changes a probability of a half by less than an eighth
 TEXT = (HERE / "card.md").read_text()
 
 
@@ -80,7 +81,7 @@ def slot_table(layouts: dict[str, list[float]]) -> str:
     for layout, slots in layouts.items():
         spread = max(slots) - min(slots)
         shown = ", ".join(f"{value:+.2f}" for value in slots)
-        lines.append(f"| {layout} | {shown} | {spread:.2f} | {'yes' if spread > SPREAD else 'no'} |")
+        lines.append(f"| {layout} | {shown} | {spread:.2f} | {'yes' if spread >= STRONG_SLOT else 'no'} |")
     return "\n".join(lines)
 
 
