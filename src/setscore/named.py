@@ -9,4 +9,7 @@ def split_options(text: str, what: str) -> tuple[str, dict[str, str]]:
     parts = [part.partition("=") for part in query.split("&") if part]
     if any(not equals for _, equals, _ in parts):
         raise SetScoreError(f"options of a {what} are written {name}?option=value&option=value, got {query!r}.")
-    return name, {key: value for key, _, value in parts}
+    found = {key: value for key, _, value in parts}
+    if len(found) < len(parts):
+        raise SetScoreError(f"an option of the {what} {name} is given twice: {query!r}.")
+    return name, found

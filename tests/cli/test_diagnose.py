@@ -152,6 +152,13 @@ def test_one_command_for_a_table_of_scorers(folder):
     assert "are for one scorer that learns nothing" in err
 
 
+@pytest.mark.parametrize("command", [["classify", "Rain.", "--labels", "oil"], ["calibrate", *OWN]])
+def test_one_scorer_where_there_is_no_table(folder, command):
+    code, out, err = setscore(*command, "--scorer", "per_label,unary", folder=folder)
+    assert (code, out) == (2, "")
+    assert "setscore evaluate compares several" in err
+
+
 @pytest.mark.parametrize("command", ["diagnose", "compare-attention"])
 def test_blank_rows_of_a_file_without_gold_labels_are_named(tmp_path, command):
     (tmp_path / "texts.txt").write_text("Oil rose.\n\nA late goal.\nIt rained.\n\nThe end.\n")

@@ -98,6 +98,7 @@ def test_labels_are_written_as_the_backbone_knows_them_or_as_asked(name, known):
         ("subset?layout=inline", "option of the scorer subset"),
         ("milp?layout=inline", "option of the scorer milp"),
         ("unary?layouts=inline", "layout"),
+        ("unary?layout=paper&layout=inline", "given twice"),
     ],
 )
 def test_a_layout_that_is_not_there_is_an_error(name, said):

@@ -103,7 +103,7 @@ def evaluate(
     if saved is not None and (named := options.given(context, SAVED)):
         raise SetScoreError(f"a saved classifier has its own settings; remove {', '.join(named)} or --classifier.")
     drawn, kinds = documents.drawn(), options.parse_calibrations(calibration)
-    classifier = model.classifier() if saved is None else SetScoreClassifier.load(saved)
+    classifier = model.classifier(several=True) if saved is None else SetScoreClassifier.load(saved)
     if json is not None:
         options.check_folder(json)
     if pictures is not None:

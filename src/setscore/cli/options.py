@@ -93,8 +93,10 @@ class Model:
         ),
     ] = None
 
-    def classifier(self) -> SetScoreClassifier:
+    def classifier(self, *, several: bool = False) -> SetScoreClassifier:
         """Without labels; a mistake in the settings is an error before anything is read or fetched."""
+        if len(self.scorers()) > 1 and not several:
+            raise SetScoreError(f"one scorer is needed here, got {self.scorer!r}; setscore evaluate compares several.")
         for name in self.scorers():
             scorers.make(name, prompts.Template.of(self.template), scorers.Reading(self.long_documents, self.pool))
         shortlist_of(self.shortlist)
