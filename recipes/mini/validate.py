@@ -42,6 +42,9 @@ def main() -> None:
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--tokenizer", type=Path)
     arguments = parser.parse_args()
+    wanted = ("data_dir", "out") if arguments.weights is None else ("validation", "tokenizer")
+    if missing := [f"--{name.replace('_', '-')}" for name in wanted if getattr(arguments, name) is None]:
+        parser.error(f"needed: {' and '.join(missing)}.")
     if arguments.weights is None:
         arguments.out.write_text(json.dumps(labelled_sets(arguments.data_dir, arguments.documents)) + "\n")
     else:
@@ -72,7 +75,8 @@ def score(
     words = Vocabulary.of(tokenizer)
     texts = tokenize(tokenizer, [QUESTION.replace("{label}", label) for label in labels])
     asked = [([*text, words.mask, words.end], [len(text)]) for text in texts]
-    return ask(model, words, cut(tokenizer, documents, words.document, longest), asked)
+    read = [beginning(words, text, words.document, longest) for text in tokenize(tokenizer, documents)]
+    return ask(model, words, read, asked)
 
 
 def score_lists(
@@ -84,13 +88,14 @@ def score_lists(
     room = model.shape.positions - len(listed) - len(words.inline_prefix) - 3
     if room < LEAST_ROOM:
         return None
-    texts = cut(tokenizer, documents, words.inline_prefix, min(room, longest))
-    return ask(model, words, texts, [([*listed, words.end], places)])
+    kept = min(room, longest)
+    read = [beginning(words, text, words.inline_prefix, kept) for text in tokenize(tokenizer, documents)]
+    return ask(model, words, read, [([*listed, words.end], places)])
 
 
-def cut(tokenizer: Tokenizer, documents: Sequence[str], prefix: list[int], longest: int) -> list[list[int]]:
-    words = Vocabulary.of(tokenizer)
-    return [[words.begin, *prefix, *text[:longest], words.end] for text in tokenize(tokenizer, documents)]
+def beginning(words: Vocabulary, text: list[int], prefix: list[int], longest: int) -> list[int]:
+    """What a prompt has before its questions: the document, as much of it as is read."""
+    return [words.begin, *prefix, *text[:longest], words.end]
 
 
 @torch.no_grad()
@@ -98,14 +103,14 @@ def ask(
     model: Mini, words: Vocabulary, documents: list[list[int]], asked: list[tuple[list[int], list[int]]]
 ) -> np.ndarray:
     """Log-odds of every answer to every question, in shared attention; a question has its tokens and their places."""
-    device, slots_of = model.b.device, sum(len(places) for _, places in asked)
-    scores = np.zeros((len(documents), slots_of))
+    device, answers = model.b.device, sum(len(places) for _, places in asked)
+    scores = np.zeros((len(documents), answers))
     order = sorted(range(len(documents)), key=lambda n: len(documents[n]))
     for start in range(0, len(order), 16):
         chosen = order[start : start + 16]
         width = max(len(documents[n]) for n in chosen) + sum(len(tokens) for tokens, _ in asked)
         ids, positions, segments = (np.zeros((len(chosen), width), dtype=np.int64) for _ in range(3))
-        slots = np.zeros((len(chosen), slots_of), dtype=np.int64)
+        slots = np.zeros((len(chosen), answers), dtype=np.int64)
         for row, n in enumerate(chosen):
             column = begin = len(documents[n])
             ids[row, :begin], positions[row, :begin], segments[row, :begin] = documents[n], range(begin), 1
