@@ -91,8 +91,9 @@ def settings() -> str:
     language, seeds = config["language"], ", ".join(map(str, config["seeds"]))
     lines = [f"| encoder | {language['seed']} | {language['steps']} | the language model itself |"]
     lines += [
-        f"| {start} | {seeds} | {config['steps']} | {', '.join(changed) or 'none'} |"
-        for start, mixtures in config["runs"].items()
+        f"| {start}, {number} round | {seeds} | {config['steps']} | {', '.join(changed) or 'none'} |"
+        for number, groups in config["rounds"].items()
+        for start, mixtures in groups.items()
         for changed in mixtures.values()
     ]
     return "\n".join(lines)

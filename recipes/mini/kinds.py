@@ -71,7 +71,7 @@ class Example:
     tokens: list[int] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
     segments: list[int] = field(default_factory=list)
-    slots: list[tuple[int, float]] = field(default_factory=list)  # offset, probability of yes
+    slots: list[tuple[int, float]] = field(default_factory=list)  # offset, probability of yes (nan: ask the teacher)
     group: list[int] = field(default_factory=list)  # slots of which exactly one is yes; that one first
     masked: list[tuple[int, int, float]] = field(default_factory=list)  # offset, token, weight
     length: int = 0  # tokens that could have been masked
@@ -111,8 +111,9 @@ class Examples:
             "lists": self.lists,
         }
         self.rows = {kind: self._rows(kind) for kind in self.kinds}
+        self.family_labels = {name: self._family_labels(name) for name in FAMILIES}
+        self.untopical = [n for n, name in enumerate(FAMILIES) if name != "topic" and len(self.family_labels[name])]
         self.topical = self._topical()
-        self.unlikely = {name: self._family_labels(name) for name in config["unlikely"]}
         calm = tuple(config["calm"])
         self.calm = np.array([source.startswith(calm) for source in store.sources])
 
@@ -164,9 +165,9 @@ class Examples:
         store, named = self.store, np.zeros(len(self.store.texts), dtype=bool)
         for family in FAMILIES:
             if family != "topic":
-                for label in self._family_labels(family):
+                for label in self.family_labels[family]:
                     named[store.labels[int(label)]] = True
-        for label in self._family_labels("topic"):
+        for label in self.family_labels["topic"]:
             named[store.labels[int(label)]] = False
         return ~named[store.pool]
 
@@ -244,11 +245,23 @@ class Examples:
             return []
         found = []
         for family, (share, chance) in self.config["unlikely"].items():
-            if len(self.unlikely[family]) and self.random.random() < share:
+            if len(self.family_labels[family]) and self.random.random() < share:
                 wordings = self.store.family_questions[FAMILIES.index(family)]
-                text = self._text(self._pick(self.unlikely[family]))
+                text = self._text(self._pick(self.family_labels[family]))
                 wording = int(wordings[0]) if self.random.random() < 0.5 else self._pick(wordings)
                 found.append((self._fill(self.store.texts[wording], text), float(chance)))
+        return found
+
+    def _unknown_questions(self) -> list[tuple[list[int], float]]:
+        """Labels that name no topic, on any document: not a number for an answer, only a teacher has one."""
+        if self.random.random() >= self.config["unknown"]:
+            return []
+        family = FAMILIES[int(self.random.choice(self.untopical))]
+        wordings, labels = self.store.family_questions[FAMILIES.index(family)], self.family_labels[family]
+        found = []
+        for _ in range(2):
+            wording = int(wordings[0]) if self.random.random() < 0.5 else self._pick(wordings)
+            found.append((self._fill(self.store.texts[wording], self._text(self._pick(labels))), float("nan")))
         return found
 
     def _asked(self, example: Example, questions: list[tuple[list[int], float]], group: Sequence[int] = ()) -> Example:
@@ -325,7 +338,7 @@ class Examples:
         document = int(self.store.row_document[row])
         example = self._document(self.store.documents[document].tolist())
         example.embedding = document
-        questions = self._phrase_questions(document, 8) + self._unlikely_questions(row)
+        questions = self._phrase_questions(document, 8) + self._unlikely_questions(row) + self._unknown_questions()
         return self._asked(example, questions) if questions else None
 
     def phrase(self) -> Example:

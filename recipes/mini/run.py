@@ -75,12 +75,8 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
         measured = {"--data-dir": arguments.evaluation, "--out": arguments.validation}
         few = {"--documents": 10} if arguments.smoke else {}
         first.append(stage("validate", arguments.validation, {**measured, **few}))
-    language, runs, shares = training(arguments, config, common)
-    averaged = [str(wanted) for _, wanted, _ in runs]
-    name, _, command = stage(
-        "average", weights, {"--shift": config["shift"], "--tokenizer": TOKENIZER, "--out": weights}
-    )
-    last = [(name, weights, [command[0], *averaged, "--share", *map(str, shares), *command[1:]])]
+    trained = training(arguments, config, common)
+    last: list[Stage] = []
     export = {"--weights": weights, "--tokenizer": TOKENIZER, "--texts": texts, "--out": package}
     parity = HERE.parents[1] / "tests" / "data" / "fp32_log_odds.json" if arguments.package else out / "parity.json"
     flips = {"--flips": 1} if arguments.smoke else {}  # a toy's log-odds all lie near 0
@@ -91,34 +87,45 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
     last.append(stage("sanity", out / "sanity.json", sane))
     card = package / "README.md"
     last.append(stage("card", card, {"--run": out, "--parity": parity, "--out": card}))
-    return [*([one] for one in (*first, language)), runs, *([one] for one in last)]
+    return [*([one] for one in first), *trained, *([one] for one in last)]
 
 
-def training(
-    arguments: argparse.Namespace, config: dict[str, Any], common: dict[str, Any]
-) -> tuple[Stage, list[Stage], list[float]]:
-    """The run that makes a language model, then the short ones; and the shares of these in the mean."""
-    out, runs, shares = arguments.out, list[Stage](), list[float]()
+def training(arguments: argparse.Namespace, config: dict[str, Any], common: dict[str, Any]) -> list[list[Stage]]:
+    """The run that makes a language model; then rounds of short ones, the mean of each of which teaches the next."""
+    out, first, teacher = arguments.out, config["language"], dict[str, Path]()
+    language = train(arguments, common, "language", first)
+    bases, found = {"encoder": common["--base"], "language": language[1]}, [[language]]
+    for number, (name, groups) in enumerate(config["rounds"].items(), start=1):
+        mean = out / ("weights.safetensors" if number == len(config["rounds"]) else f"{name}.safetensors")
+        runs, shares = list[Stage](), list[float]()
+        for group, mixtures in groups.items():
+            several = [
+                (mixture, {"seed": seed, "steps": config["steps"], "settings": changed})
+                for mixture, changed in mixtures.items()
+                for seed in config["seeds"]
+            ]
+            chosen = several[:1] if arguments.smoke else several
+            shares += [1 / len(chosen)] * len(chosen)
+            options = {**common, "--base": bases[group], **teacher}
+            runs += [
+                train(arguments, options, f"{name}-{group}-{mixture}-{run['seed']}", run) for mixture, run in chosen
+            ]
+        shift = config["shift"] if number == len(config["rounds"]) else 0.0
+        title, _, command = stage("average", mean, {"--shift": shift, "--tokenizer": TOKENIZER, "--out": mean})
+        weights = [str(wanted) for _, wanted, _ in runs]
+        found += [runs, [(title, mean, [command[0], *weights, "--share", *map(str, shares), *command[1:]])]]
+        teacher = {"--teacher": mean}
+    return found
+
+
+def train(arguments: argparse.Namespace, common: dict[str, Any], name: str, run: dict[str, Any]) -> Stage:
+    folder, steps = arguments.out / f"run-{name}", 3 if arguments.smoke else run["steps"]
     validation = {"--validation": arguments.validation} if arguments.validation else {}
     smoke = ["--workers", "0", "--device", "cpu"] if arguments.smoke else ["--compile", "--workers", "4"]
-
-    def train(name: str, base: Path, steps: int, seed: int, settings: list[str]) -> Stage:
-        folder, steps = out / f"run-{name}", 3 if arguments.smoke else steps
-        options = {**common, "--base": base, "--out": folder, "--steps": steps, "--seed": seed, **validation}
-        title, wanted, command = stage("train", folder / "weights.safetensors", options)
-        extra = ["--set", *settings, *(["rows=2"] if arguments.smoke else [])]
-        return f"{title} {name}", wanted, [*command, *smoke, *(extra if len(extra) > 1 else [])]
-
-    first = config["language"]
-    language = train("language", common["--base"], first["steps"], first["seed"], first["settings"])
-    bases = {"encoder": common["--base"], "language": language[1]}
-    for group, mixtures in config["runs"].items():
-        several = [(name, seed, settings) for name, settings in mixtures.items() for seed in config["seeds"]]
-        chosen = several[:1] if arguments.smoke else several
-        for name, seed, settings in chosen:
-            runs.append(train(f"{group}-{name}-{seed}", bases[group], config["steps"], seed, settings))
-            shares.append(1 / len(chosen))
-    return language, runs, shares
+    options = {**common, "--out": folder, "--steps": steps, "--seed": run["seed"], **validation}
+    title, wanted, command = stage("train", folder / "weights.safetensors", options)
+    extra = ["--set", *run["settings"], *(["rows=2"] if arguments.smoke else [])]
+    return f"{title} {name}", wanted, [*command, *smoke, *(extra if len(extra) > 1 else [])]
 
 
 def stage(name: str, wanted: Path, options: dict[str, Any]) -> Stage:

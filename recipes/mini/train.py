@@ -70,6 +70,7 @@ def parse() -> argparse.Namespace:
     for name in ("store", "taught", "base", "tokenizer", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--validation", type=Path)
+    parser.add_argument("--teacher", type=Path, help="weights that answer beside the cosine, and where it cannot")
     parser.add_argument("--config", type=Path, default=HERE / "config.yaml")
     parser.add_argument("--steps", type=int, default=1200, help="the schedule's length")
     parser.add_argument("--stop-after", type=float, default=math.inf, help="minutes; save and stop, to go on later")
@@ -130,6 +131,10 @@ class Run:
         self.model = build(load_file(arguments.base)).to(device)
         self.averaged = copy.deepcopy(self.model)
         self.forward = torch.compile(self.model) if arguments.compile else self.model
+        self.teacher = None if arguments.teacher is None else build(load_file(arguments.teacher)).to(device).eval()
+        if self.teacher is None and config["unknown"]:
+            raise ValueError("questions without an answer (unknown) need a teacher.")
+        self.ask = torch.compile(self.teacher) if self.teacher and arguments.compile else self.teacher
         decayed = [p for p in self.model.parameters() if p.dim() > 1]
         plain = [p for p in self.model.parameters() if p.dim() <= 1]
         groups = [{"params": decayed, "weight_decay": config["weight_decay"]}, {"params": plain, "weight_decay": 0.0}]
@@ -196,6 +201,7 @@ class Run:
             at_slots = self.model.logits(hidden[slots[:, 0], slots[:, 1]]).float()
             masked = put(batch.masked[: self.config["diffusion_positions"]])
             at_masks = self.model.logits(hidden[masked[:, 0], masked[:, 1]]).float()
+            yes = self.taught(yes, slots, (tokens, positions, parts, segments))
         answers = at_slots[:, [self.words.yes, self.words.no]]
         logs = answers - at_slots.logsumexp(dim=-1, keepdim=True)
         asked = max(1, len(slots))  # a small batch may hold no question at all
@@ -211,6 +217,17 @@ class Run:
         found["total"] = sum((weight[name] * value for name, value in found.items()), torch.zeros((), device=device))
         found["accuracy"] = ((odds > 0) == (yes > 0.5)).float().sum() / asked
         return found
+
+    @torch.no_grad()
+    def taught(self, yes: Tensor, slots: Tensor, prompts: tuple[Tensor, ...]) -> Tensor:
+        """The answers to learn: a label's own; of a phrase what cosine and teacher say; else the teacher's."""
+        if self.teacher is None:
+            return yes
+        logits = self.teacher.logits(self.ask(*prompts)[slots[:, 0], slots[:, 1]]).float()
+        odds = (logits[:, self.words.yes] - logits[:, self.words.no]) * self.config["teacher"]["sharpen"]
+        both = torch.lerp(yes.logit(), odds, self.config["teacher"]["share"]).sigmoid()
+        told = torch.where((yes > 0) & (yes < 1), both, yes)
+        return torch.where(yes.isnan(), odds.sigmoid(), told)
 
     def diffusion(self, logits: Tensor, tokens: Tensor, weights: Tensor, batch: Batch) -> Tensor:
         """Nats per token: the sum of CE / t over the masked tokens, by the number of tokens that could be masked."""

@@ -97,12 +97,12 @@ def test_every_stage_leaves_its_result(made):
         "prepared.npz",
         "taught/cosines.npy",
         "run-language/weights.safetensors",
-        "run-encoder-base-13/log.jsonl",
+        "run-second-encoder-base-13/log.jsonl",
     ):
         assert (out / name).exists(), name
     for name in ("weights.safetensors", "package/manifest.json", "sanity.json", "package/README.md", "parity.json"):
         assert (out / name).exists(), name
-    for run_name in ("language", "encoder-base-13", "language-base-13"):
+    for run_name in ("language", "second-encoder-base-13", "second-language-base-13"):
         measured = json.loads((out / f"run-{run_name}" / "validation.json").read_text())
         assert set(measured) == {"goemotions"}, "the other sets are not in the folder"
         assert all(0 < measured["goemotions"][name] <= 100 for name in ("map", "lists_map"))
