@@ -10,58 +10,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from questions import LEAST_DOCUMENT, Cosines, Question, Questions, pick
 from sources.rows import FAMILIES
-from store import PLACE, Ints, Store, tokenize
-from tokenizers import Tokenizer
-
-LIST = "Decide whether each candidate label applies. Use one token per label, in order. Document:"
-INLINE = "Decide whether each candidate label applies. Document:"
-LEAST_DOCUMENT = 12  # tokens; on a shorter text the sentence encoder's cosine says little
-
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """The token ids that the layouts need."""
-
-    begin: int
-    end: int
-    mask: int
-    yes: int
-    no: int
-    document: list[int]
-    list_prefix: list[int]
-    inline_prefix: list[int]
-    labels: list[int]
-    dash: list[int]
-    answers: list[int]
-    separator: list[int]
-    answer: list[int]
-    colon: list[int]
-    either: list[int]
-
-    @classmethod
-    def of(cls, tokenizer: Tokenizer) -> "Vocabulary":
-        special = [tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]", "[MASK]", "yes", "no")]
-        written = ["Document:", LIST, INLINE, "Labels:", "-", "Answers:", ";", "Answer:", ":", "or"]
-        return cls(*special, *tokenize(tokenizer, written))
-
-    def listed(self, labels: list[list[int]], answers: list[int], *, inline: bool) -> tuple[list[int], list[int]]:
-        """The tokens of a list of labels and where in them the answers stand: behind each label, or all at the end."""
-        tokens, places = list(self.labels), list[int]()
-
-        def write(answer: int) -> None:
-            places.append(len(tokens))
-            tokens.append(answer)
-
-        for label, answer in zip(labels, answers, strict=True):
-            tokens.extend([*self.dash, *label])
-            if inline:
-                tokens.extend(self.colon)
-                write(answer)
-        for number, answer in enumerate([] if inline else answers):
-            tokens.extend(self.separator if number else self.answers)
-            write(answer)
-        return tokens, places
+from store import Ints, Store
+from vocabulary import Vocabulary
 
 
 @dataclass
@@ -83,22 +35,15 @@ class Example:
         self.positions += range(start, start + len(tokens))
 
 
-@dataclass(frozen=True)
-class Teacher:
-    """For every document some phrases of the pool, best first, and their cosine with it."""
-
-    phrases: Ints  # [documents, K] numbers in the pool
-    cosines: npt.NDArray[np.float16]
-
-
 class Examples:
     """An endless stream of examples."""
 
     def __init__(
-        self, store: Store, teacher: Teacher, words: Vocabulary, config: Mapping[str, Any], seed: Sequence[int]
+        self, store: Store, cosines: Cosines, words: Vocabulary, config: Mapping[str, Any], seed: Sequence[int]
     ) -> None:
-        self.store, self.teacher, self.words, self.config = store, teacher, words, config
+        self.store, self.words, self.config = store, words, config
         self.random = np.random.default_rng(seed)
+        self.questions = Questions(store, cosines, words, config, self.random)
         self.columns: int = config["columns"]
         self.by_source = [np.flatnonzero(store.row_source == n) for n in range(len(store.sources))]
         self.kinds: dict[str, Callable[[int], Example | None]] = {
@@ -111,11 +56,6 @@ class Examples:
             "lists": self.lists,
         }
         self.rows = {kind: self._rows(kind) for kind in self.kinds}
-        self.family_labels = {name: self._family_labels(name) for name in FAMILIES}
-        self.untopical = [n for n, name in enumerate(FAMILIES) if name != "topic" and len(self.family_labels[name])]
-        self.topical = self._topical()
-        calm = tuple(config["calm"])
-        self.calm = np.array([source.startswith(calm) for source in store.sources])
 
     def __iter__(self) -> Iterator[Example]:
         names = [kind for kind in self.kinds if len(self.rows[kind][0])]
@@ -152,25 +92,6 @@ class Examples:
         weights = family[store.row_family[rows]] / np.sqrt(sizes[store.row_source[rows]])
         return rows, weights.cumsum()
 
-    def _family_labels(self, family: str) -> Ints:
-        rows = np.flatnonzero(self.store.row_family == FAMILIES.index(family))
-        found = [self.store.row_yes[int(row)] for row in rows] + [self.store.row_no[int(row)] for row in rows]
-        return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int32)
-
-    def _topical(self) -> npt.NDArray[np.bool_]:
-        """Which phrases of the pool are left to the cosine: not the wordings of labels that name no topic.
-
-        The sentence encoder knows what a text is about; whether it insults somebody it does not know.
-        """
-        store, named = self.store, np.zeros(len(self.store.texts), dtype=bool)
-        for family in FAMILIES:
-            if family != "topic":
-                for label in self.family_labels[family]:
-                    named[store.labels[int(label)]] = True
-        for label in self.family_labels["topic"]:
-            named[store.labels[int(label)]] = False
-        return ~named[store.pool]
-
     # What the kinds are made of
 
     def _document(self, tokens: Sequence[int], prefix: Sequence[int] | None = None) -> Example:
@@ -189,82 +110,10 @@ class Examples:
         hidden = self.random.random(len(tokens)) < 0.2 * self.random.random()
         return [self.words.mask if gone else token for token, gone in zip(tokens, hidden, strict=True)]
 
-    def _pick(self, values: Ints) -> int:
-        return int(values[self.random.integers(len(values))])
-
-    def _question(self, row: int, text: Sequence[int]) -> list[int]:
-        """The tokens of a question about a label's text, in a wording that suits the row."""
-        store = self.store
-        own, family = store.row_questions[row], store.family_questions[int(store.row_family[row])]
-        if len(own) and self.random.random() < 0.4:
-            wording = store.texts[self._pick(own)]
-        else:
-            wording = store.texts[int(family[0]) if self.random.random() < 0.5 else self._pick(family)]
-        return self._fill(wording, text)
-
-    def _fill(self, wording: Ints, text: Sequence[int]) -> list[int]:
-        place = int(np.flatnonzero(wording == PLACE)[0])
-        return [*wording[:place].tolist(), *text, *wording[place + 1 :].tolist()]
-
-    def _label_questions(self, row: int, yes: Ints, no: Ints) -> list[tuple[list[int], float]]:
-        pairs = [(self._wording(label, no), 1.0) for label in yes] + [(self._wording(label, no), 0.0) for label in no]
-        return [(self._question(row, text), answer) for text, answer in pairs]
-
-    def _wording(self, label: int, no: Ints) -> list[int]:
-        """A wording of the label; now and then "this or that", where that does not apply and changes no answer."""
-        texts = [self._text(label)]
-        if len(no) and self.random.random() < self.config["either"]:
-            texts.insert(int(self.random.integers(2)), self._text(self._pick(no)))
-        return texts[0] if len(texts) == 1 else [*texts[0], *self.words.either, *texts[1]]
-
-    def _text(self, label: int) -> list[int]:
-        return self.store.texts[self._pick(self.store.labels[int(label)])].tolist()  # type: ignore[no-any-return]
-
     def _some(self, values: Ints, most: int) -> Ints:
         return self.random.permutation(values)[:most]
 
-    def _phrase_questions(self, document: int, count: int) -> list[tuple[list[int], float]]:
-        """Phrases of the pool with the answer that the sentence encoder's cosine suggests."""
-        if self.store.documents.offsets[document + 1] - self.store.documents.offsets[document] < LEAST_DOCUMENT:
-            return []
-        topic = self.store.family_questions[FAMILIES.index("topic")]
-        usable = np.flatnonzero(self.topical[self.teacher.phrases[document]])
-        chosen = self.random.permutation(usable)[:count]
-        cosine = self.config["cosine"]
-        found = []
-        for k in chosen:
-            wording = self.store.texts[int(topic[0]) if self.random.random() < 0.5 else self._pick(topic)]
-            text = self.store.texts[int(self.store.pool[self.teacher.phrases[document, k]])].tolist()
-            logit = (float(self.teacher.cosines[document, k]) - cosine["centre"]) / cosine["width"]
-            found.append((self._fill(wording, text), 1 / (1 + float(np.exp(-logit)))))
-        return found
-
-    def _unlikely_questions(self, row: int) -> list[tuple[list[int], float]]:
-        """On an encyclopedia article or a news text: insults and feelings, which it almost surely does not express."""
-        if not self.calm[self.store.row_source[row]]:
-            return []
-        found = []
-        for family, (share, chance) in self.config["unlikely"].items():
-            if len(self.family_labels[family]) and self.random.random() < share:
-                wordings = self.store.family_questions[FAMILIES.index(family)]
-                text = self._text(self._pick(self.family_labels[family]))
-                wording = int(wordings[0]) if self.random.random() < 0.5 else self._pick(wordings)
-                found.append((self._fill(self.store.texts[wording], text), float(chance)))
-        return found
-
-    def _unknown_questions(self) -> list[tuple[list[int], float]]:
-        """Labels that name no topic, on any document: not a number for an answer, only a teacher has one."""
-        if self.random.random() >= self.config["unknown"]:
-            return []
-        family = FAMILIES[int(self.random.choice(self.untopical))]
-        wordings, labels = self.store.family_questions[FAMILIES.index(family)], self.family_labels[family]
-        found = []
-        for _ in range(2):
-            wording = int(wordings[0]) if self.random.random() < 0.5 else self._pick(wordings)
-            found.append((self._fill(self.store.texts[wording], self._text(self._pick(labels))), float("nan")))
-        return found
-
-    def _asked(self, example: Example, questions: list[tuple[list[int], float]], group: Sequence[int] = ()) -> Example:
+    def _asked(self, example: Example, questions: list[Question], group: Sequence[int] = ()) -> Example:
         """The example with as many questions as fit. With exact attention only one, which the document sees."""
         words, start = self.words, len(example.tokens)
         order = range(len(questions))
@@ -293,15 +142,15 @@ class Examples:
         tokens = store.documents[document].tolist()
         joined = len(no) > 3 and self.random.random() < self.config["joined"]
         if joined:
-            other = self._pick(self.by_source[int(store.row_source[row])])
+            other = pick(self.random, self.by_source[int(store.row_source[row])])
             tokens = tokens[:150] + store.documents[int(store.row_document[other])].tolist()[:150]
             yes = np.union1d(yes, store.row_yes[other])
             no = np.setdiff1d(no, yes)
         yes, no = self._some(yes, 3), self._some(no, 6)
-        questions = self._label_questions(row, yes, no)
+        questions = self.questions.labels(row, yes, no)
         single = len(yes) == 1 and len(no) > 1
         if not joined and self.random.random() < 0.6:
-            questions += self._phrase_questions(document, 3)
+            questions += self.questions.phrases(document, 3)
         if not questions:
             return None
         example = self._document(tokens)
@@ -314,7 +163,7 @@ class Examples:
         text, answer = pairs[self.random.integers(len(pairs))]
         questions = [(store.texts[int(text)].tolist(), float(answer))]
         if self.random.random() < 0.3:
-            questions += self._phrase_questions(document, 2)
+            questions += self.questions.phrases(document, 2)
         example = self._document(store.documents[document].tolist())
         example.embedding = document
         return self._asked(example, questions)
@@ -324,12 +173,12 @@ class Examples:
         store = self.store
         document, yes = int(store.row_document[row]), self._some(store.row_yes[row], 2)
         others = self.random.choice(self.by_source[int(store.row_source[row])], 4)
-        drawn = [self._pick(store.row_yes[int(other)]) for other in others if len(store.row_yes[int(other)])]
+        drawn = [pick(self.random, store.row_yes[int(other)]) for other in others if len(store.row_yes[int(other)])]
         no = np.setdiff1d(np.array(drawn, dtype=np.int64), store.row_yes[row])
-        questions = self._label_questions(row, yes, no)
+        questions = self.questions.labels(row, yes, no)
         if self.random.random() < 0.5:
-            questions += self._phrase_questions(document, 2)
-        questions += self._unlikely_questions(row)
+            questions += self.questions.phrases(document, 2)
+        questions += self.questions.unlikely(row)
         example = self._document(store.documents[document].tolist())
         example.embedding = document
         return self._asked(example, questions, range(1 + len(no)) if len(yes) == 1 and len(no) > 1 else ())
@@ -338,7 +187,7 @@ class Examples:
         document = int(self.store.row_document[row])
         example = self._document(self.store.documents[document].tolist())
         example.embedding = document
-        questions = self._phrase_questions(document, 8) + self._unlikely_questions(row) + self._unknown_questions()
+        questions = self.questions.phrases(document, 8) + self.questions.unlikely(row) + self.questions.unknown()
         return self._asked(example, questions) if questions else None
 
     def phrase(self) -> Example:
@@ -377,8 +226,8 @@ class Examples:
         store, words = self.store, self.words
         inline = self.random.random() < self.config["inline"]
         yes, no = self._some(store.row_yes[row], 3), self._some(store.row_no[row], 24 if inline else 9)
-        labels = [(self._pick(store.labels[int(n)]), 1.0) for n in yes]
-        labels += [(self._pick(store.labels[int(n)]), 0.0) for n in no]
+        labels = [(pick(self.random, store.labels[int(n)]), 1.0) for n in yes]
+        labels += [(pick(self.random, store.labels[int(n)]), 0.0) for n in no]
         labels = [labels[n] for n in self.random.permutation(len(labels))]
         prefix = words.inline_prefix if inline else words.list_prefix
         example = self._document(store.documents[int(store.row_document[row])].tolist()[:300], prefix)

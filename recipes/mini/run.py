@@ -5,8 +5,8 @@
 Needs one GPU and about half an hour; `--smoke` makes a toy on the CPU in two minutes, to see that every stage works.
 A stage whose result is there is not done again, and training goes on where it was stopped: start it again after any
 interruption, on another machine too if OUT goes along. The stages: prepare, teach, validate (the documents to measure
-runs on), train (the runs of config.yaml, some of them at once: while one compiles, others train), average, export,
-sanity, card.
+runs on), train (the runs of config.yaml, some of them at once: while one compiles, others train) and average in two
+rounds, export, sanity, card.
 """
 
 import argparse
@@ -92,25 +92,22 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
 
 def training(arguments: argparse.Namespace, config: dict[str, Any], common: dict[str, Any]) -> list[list[Stage]]:
     """The run that makes a language model; then rounds of short ones, the mean of each of which teaches the next."""
-    out, first, teacher = arguments.out, config["language"], dict[str, Path]()
-    language = train(arguments, common, "language", first)
-    bases, found = {"encoder": common["--base"], "language": language[1]}, [[language]]
-    for number, (name, groups) in enumerate(config["rounds"].items(), start=1):
-        mean = out / ("weights.safetensors" if number == len(config["rounds"]) else f"{name}.safetensors")
+    language = train(arguments, common, "language", config["language"])
+    bases, found, teacher = {"encoder": common["--base"], "language": language[1]}, [[language]], dict[str, Path]()
+    *_, last = config["rounds"]
+    for name, groups in config["rounds"].items():
+        mean, shift = arguments.out / f"{name}.safetensors", 0.0
+        if name == last:
+            mean, shift = arguments.out / "weights.safetensors", config["shift"]
         runs, shares = list[Stage](), list[float]()
         for group, mixtures in groups.items():
-            several = [
-                (mixture, {"seed": seed, "steps": config["steps"], "settings": changed})
-                for mixture, changed in mixtures.items()
-                for seed in config["seeds"]
-            ]
+            several = [(mixture, seed) for mixture in mixtures for seed in config["seeds"]]
             chosen = several[:1] if arguments.smoke else several
             shares += [1 / len(chosen)] * len(chosen)
-            options = {**common, "--base": bases[group], **teacher}
-            runs += [
-                train(arguments, options, f"{name}-{group}-{mixture}-{run['seed']}", run) for mixture, run in chosen
-            ]
-        shift = config["shift"] if number == len(config["rounds"]) else 0.0
+            for mixture, seed in chosen:
+                run = {"seed": seed, "steps": config["steps"], "settings": mixtures[mixture]}
+                options = {**common, "--base": bases[group], **teacher}
+                runs.append(train(arguments, options, f"{name}-{group}-{mixture}-{seed}", run))
         title, _, command = stage("average", mean, {"--shift": shift, "--tokenizer": TOKENIZER, "--out": mean})
         weights = [str(wanted) for _, wanted, _ in runs]
         found += [runs, [(title, mean, [command[0], *weights, "--share", *map(str, shares), *command[1:]])]]
@@ -119,6 +116,7 @@ def training(arguments: argparse.Namespace, config: dict[str, Any], common: dict
 
 
 def train(arguments: argparse.Namespace, common: dict[str, Any], name: str, run: dict[str, Any]) -> Stage:
+    """One run of train.py, in a folder of its name."""
     folder, steps = arguments.out / f"run-{name}", 3 if arguments.smoke else run["steps"]
     validation = {"--validation": arguments.validation} if arguments.validation else {}
     smoke = ["--workers", "0", "--device", "cpu"] if arguments.smoke else ["--compile", "--workers", "4"]

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from kinds import Vocabulary
 from model import Mini, build
 from prepare import books, read_labelled
 from safetensors.torch import load_file
@@ -25,6 +24,7 @@ from sources.rows import Row
 from store import tokenize
 from tokenizers import Tokenizer
 from torch.nn import functional
+from vocabulary import Vocabulary
 
 RATIOS = (0.15, 0.5, 0.85)
 LABELS_PER_LIST = 10

@@ -24,14 +24,16 @@ import numpy as np
 import torch
 import yaml
 from batches import Batch, pack
-from kinds import Examples, Teacher, Vocabulary
+from kinds import Examples
 from model import build, pooled
+from questions import Cosines
 from safetensors.torch import load_file, save_file
 from store import Store
 from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
 from validate import report, validate
+from vocabulary import Vocabulary
 
 HERE = Path(__file__).parent
 
@@ -43,9 +45,9 @@ def main() -> None:
         change(config, *setting.split("=", 1))
     tokenizer = Tokenizer.from_file(str(arguments.tokenizer))
     words, store = Vocabulary.of(tokenizer), Store.load(arguments.store)
-    teacher = Teacher(np.load(arguments.taught / "phrases.npy"), np.load(arguments.taught / "cosines.npy"))
+    cosines = Cosines(np.load(arguments.taught / "phrases.npy"), np.load(arguments.taught / "cosines.npy"))
     batches = make_batches(
-        store, teacher, words, config, seed=arguments.seed or config["seed"], workers=arguments.workers
+        store, cosines, words, config, seed=arguments.seed or config["seed"], workers=arguments.workers
     )
     next(batches)  # the workers fork before the GPU is touched
     torch.manual_seed(config["seed"])
@@ -96,12 +98,12 @@ def change(config: dict[str, Any], name: str, value: str) -> None:
 
 
 def make_batches(
-    store: Store, teacher: Teacher, words: Vocabulary, config: Mapping[str, Any], *, seed: int, workers: int
+    store: Store, cosines: Cosines, words: Vocabulary, config: Mapping[str, Any], *, seed: int, workers: int
 ) -> Iterator[Batch]:
     """Batches in a fixed order: worker 0, 1, ..., 0, 1, ... each with its own generator."""
 
     def stream(worker: int) -> Iterator[Batch]:
-        examples = Examples(store, teacher, words, config, (seed, worker))
+        examples = Examples(store, cosines, words, config, (seed, worker))
         return pack(iter(examples), config["rows"], config["columns"])
 
     if workers == 0:
@@ -121,6 +123,13 @@ def make_batches(
             yield Batch(*queue.get())
 
 
+def blend(yes: Tensor, odds: Tensor, share: float) -> Tensor:
+    """Known answers stay, guesses of the cosine move towards the teacher by `share`, missing ones are the teacher's."""
+    both = torch.lerp(yes.logit(), odds, share).sigmoid()
+    guessed = torch.where((yes > 0) & (yes < 1), both, yes)
+    return torch.where(yes.isnan(), odds.sigmoid(), guessed)
+
+
 class Run:
     """The state of one training run, and its steps."""
 
@@ -133,7 +142,7 @@ class Run:
         self.forward = torch.compile(self.model) if arguments.compile else self.model
         self.teacher = None if arguments.teacher is None else build(load_file(arguments.teacher)).to(device).eval()
         if self.teacher is None and config["unknown"]:
-            raise ValueError("questions without an answer (unknown) need a teacher.")
+            raise SystemExit("Questions that only a teacher can answer (unknown) need --teacher.")
         self.ask = torch.compile(self.teacher) if self.teacher and arguments.compile else self.teacher
         decayed = [p for p in self.model.parameters() if p.dim() > 1]
         plain = [p for p in self.model.parameters() if p.dim() <= 1]
@@ -201,7 +210,7 @@ class Run:
             at_slots = self.model.logits(hidden[slots[:, 0], slots[:, 1]]).float()
             masked = put(batch.masked[: self.config["diffusion_positions"]])
             at_masks = self.model.logits(hidden[masked[:, 0], masked[:, 1]]).float()
-            yes = self.taught(yes, slots, (tokens, positions, parts, segments))
+            yes = self.told(yes, slots, (tokens, positions, parts, segments))
         answers = at_slots[:, [self.words.yes, self.words.no]]
         logs = answers - at_slots.logsumexp(dim=-1, keepdim=True)
         asked = max(1, len(slots))  # a small batch may hold no question at all
@@ -219,15 +228,13 @@ class Run:
         return found
 
     @torch.no_grad()
-    def taught(self, yes: Tensor, slots: Tensor, prompts: tuple[Tensor, ...]) -> Tensor:
-        """The answers to learn: a label's own; of a phrase what cosine and teacher say; else the teacher's."""
+    def told(self, yes: Tensor, slots: Tensor, prompts: tuple[Tensor, ...]) -> Tensor:
+        """The answers to learn, with the teacher's word in them if there is one."""
         if self.teacher is None:
             return yes
         logits = self.teacher.logits(self.ask(*prompts)[slots[:, 0], slots[:, 1]]).float()
-        odds = (logits[:, self.words.yes] - logits[:, self.words.no]) * self.config["teacher"]["sharpen"]
-        both = torch.lerp(yes.logit(), odds, self.config["teacher"]["share"]).sigmoid()
-        told = torch.where((yes > 0) & (yes < 1), both, yes)
-        return torch.where(yes.isnan(), odds.sigmoid(), told)
+        odds = logits[:, self.words.yes] - logits[:, self.words.no]
+        return blend(yes, odds * self.config["teacher"]["sharpen"], self.config["teacher"]["share"])
 
     def diffusion(self, logits: Tensor, tokens: Tensor, weights: Tensor, batch: Batch) -> Tensor:
         """Nats per token: the sum of CE / t over the masked tokens, by the number of tokens that could be masked."""

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from kinds import Vocabulary
 from model import Mini, build
 from safetensors.torch import load_file
 from sklearn.metrics import average_precision_score
 from store import tokenize
 from tokenizers import Tokenizer
+from vocabulary import Vocabulary
 
 from setscore.errors import DataFileError
 from setscore.experiments import PAPER_SETS

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import yaml
 from batches import pack
-from kinds import LIST, Examples, Teacher, Vocabulary
+from kinds import Examples
 from prepare import HERE, assemble
+from questions import Cosines
 from sources.rows import Row
 from store import Store, tokenize
 from tokenizers import Tokenizer
+from vocabulary import LIST, Vocabulary
 
 from setscore.backbones.mini import default_folder
 from setscore.prompts import SET_LAYOUTS
@@ -53,8 +55,8 @@ def examples(store, tokenizer):
 def make(store, tokenizer, seed=(0,), **settings):
     random = np.random.default_rng(0)
     shape = (len(store.documents), 8)
-    teacher = Teacher(random.integers(len(store.pool), size=shape), random.uniform(0, 0.6, shape).astype(np.float16))
-    return Examples(store, teacher, Vocabulary.of(tokenizer), CONFIG["train"] | settings, seed)
+    cosines = Cosines(random.integers(len(store.pool), size=shape), random.uniform(0, 0.6, shape).astype(np.float16))
+    return Examples(store, cosines, Vocabulary.of(tokenizer), CONFIG["train"] | settings, seed)
 
 
 def drawn(examples, kind, count=60):
@@ -184,9 +186,11 @@ def test_inline_lists_are_written_as_the_package_asks_them(tokenizer):
 def test_only_topics_are_left_to_the_cosine(examples, store, tokenizer):
     rude = tokenize(tokenizer, ["a rude remark"])[0]
     number = next(n for n, text in enumerate(store.pool) if store.texts[int(text)].tolist() == rude)
-    assert not examples.topical[number]
+    assert not examples.questions.topical[number]
     sunny = tokenize(tokenizer, ["sunshine"])[0]
-    assert examples.topical[next(n for n, text in enumerate(store.pool) if store.texts[int(text)].tolist() == sunny)]
+    assert examples.questions.topical[
+        next(n for n, text in enumerate(store.pool) if store.texts[int(text)].tolist() == sunny)
+    ]
 
 
 def test_insults_are_unlikely_in_an_encyclopedia(store, tokenizer):
@@ -194,7 +198,19 @@ def test_insults_are_unlikely_in_an_encyclopedia(store, tokenizer):
     calm = [row for row in range(len(store.row_source)) if store.sources[store.row_source[row]] == "wikitext"]
     assert all(0.02 in [answer for _, answer in examples.titles(row).slots] for row in calm)
     angry = [row for row in range(len(store.row_source)) if store.sources[store.row_source[row]] == "weather"]
-    assert examples._unlikely_questions(angry[0]) == []
+    assert examples.questions.unlikely(angry[0]) == []
+
+
+def test_what_only_a_teacher_knows_is_left_open(store, tokenizer):
+    rows, _ = make(store, tokenizer).rows["phrases"]
+    for share, several in ((0.0, 0), (1.0, 2)):
+        examples = make(store, tokenizer, exact=0.0, unknown=share)
+        for row in rows[:20]:
+            example = examples.phrases(int(row))
+            opened = [offset for offset, answer in example.slots if np.isnan(answer)]
+            assert len(opened) == several
+            asked = [tokenizer.decode(example.tokens[offset - 12 : offset]) for offset in opened]
+            assert all("a rude remark" in text for text in asked), "the only label that names no topic"
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import json
 import lzma
+import math
 import subprocess
 import sys
 from collections import Counter
@@ -18,7 +19,7 @@ torch = pytest.importorskip("torch")
 
 import model as mini  # noqa: E402  (needs torch)
 from card import card  # noqa: E402
-from train import change  # noqa: E402
+from train import blend, change  # noqa: E402
 from validate import labelled_sets, measure  # noqa: E402
 
 from setscore.datasets.dataset import draw_rows  # noqa: E402
@@ -128,13 +129,13 @@ def test_every_nth_row_of_each_file(data, tmp_path):
 
 def test_a_second_start_does_nothing_again(made, data, evaluation, encoder):
     said = start(data, evaluation, encoder, made[0])
-    assert said.count("is there") == 10
+    assert said.count("is there") == 13
     assert "export.py" not in said
 
 
 def test_the_card_says_what_was_done(made):
     text = (made[0] / "package" / "README.md").read_text()
-    assert "2 short runs" in text
+    assert "4 in all" in text
     assert "(not checked in this run)" not in text
     assert "<<" not in text
 
@@ -193,6 +194,41 @@ def test_a_batch_without_questions_teaches_the_language_alone(made, encoder, tmp
         "--set", "rows=2", kinds)  # fmt: skip
     entries = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert all(np.isfinite(value) for entry in entries for value in entry.values())
+
+
+def test_a_teacher_answers_what_nobody_knows():
+    yes = torch.tensor([1.0, 0.0, 0.5, 0.5, math.nan, math.nan])
+    odds = torch.tensor([-9.0, 9.0, 2.0, -2.0, 3.0, -3.0])
+    found = blend(yes, odds, share=0.5)
+    assert found[:2].tolist() == [1.0, 0.0]
+    assert torch.allclose(found[2:].logit(), torch.tensor([1.0, -1.0, 3.0, -3.0]), atol=1e-4)
+    assert torch.equal(blend(yes[:4], odds[:4], share=0.0), yes[:4])
+
+
+def test_the_second_round_learns_from_the_mean_of_the_first(made, encoder, tmp_path):
+    out, said = made
+    taught = [line for line in said.splitlines() if line.startswith("train second-")]
+    assert len(taught) == 2
+    assert all(f"--teacher {out / 'first.safetensors'}" in line for line in taught)
+    assert not any("--teacher" in line for line in said.splitlines() if line.startswith("train first-"))
+    teacher, other = out / "first.safetensors", encoder[0]
+    learned = [train_few(out, encoder, tmp_path / path.stem, "--teacher", path) for path in (teacher, other)]
+    assert any(not np.array_equal(learned[0][name], value) for name, value in learned[1].items())
+
+
+def test_open_questions_need_a_teacher(made, encoder, tmp_path):
+    with pytest.raises(AssertionError, match="need --teacher"):
+        train_few(made[0], encoder, tmp_path)
+
+
+def train_few(out, encoder, folder, *options):
+    """The weights after two steps on phrases, with questions that only a teacher can answer."""
+    tokenizer = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
+    kinds = "kinds={labels: 0, asks: 0, titles: 0, phrases: 1, answers: 0, running: 0, lists: 0}"
+    run(HERE / "train.py", "--store", out / "prepared.npz", "--taught", out / "taught", "--base", encoder[0],
+        "--tokenizer", tokenizer, "--out", folder, "--device", "cpu", "--workers", 0, "--steps", 2, *options,
+        "--set", "rows=2", "unknown=1.0", kinds)  # fmt: skip
+    return load_file(folder / "weights.safetensors")
 
 
 def test_the_encoder_is_loaded_as_it_is(encoder):
