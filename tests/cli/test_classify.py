@@ -306,7 +306,12 @@ def test_a_row_without_a_number_for_an_answer_stops_no_other(monkeypatch):
 
 
 def test_a_mistake_in_the_settings_writes_nothing():
-    for option, wrong in (("--blend", "owncosine"), ("--pool", "maximum"), ("--shortlist", "0")):
+    for option, wrong in (
+        ("--blend", "owncosine"),
+        ("--pool", "maximum"),
+        ("--shortlist", "0"),
+        ("--scorer", "jsr?seed=a"),
+    ):
         code, out, err = classify(OIL, "-l", "oil", "--format", "csv", option, wrong)
         assert (code, out) == (2, "")
         assert err

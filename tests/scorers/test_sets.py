@@ -246,7 +246,7 @@ def test_labels_that_leave_no_room_are_an_error():
         ("per_label?orders=2", "per_label has no options"),
         ("jsr?rule=global", "unknown rule 'global'"),
         ("jsr?sweeps=-1", "sweeps from 0"),
-        ("jsr?seed=unari", "unknown scorer 'unari'"),
+        ("jsr?seed=unari", "option seed of the scorer jsr: unknown scorer 'unari'"),
         ("gibbs?sweeps=1", "sweeps from 2"),
         ("bp?strength=-1", "0 or more, got -1"),
         ("milp?constraints=some", "unknown constraints 'some'"),

@@ -5,7 +5,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -102,7 +102,8 @@ def classify(
         answers = _answers(model, rows, tally)
         abstains = model.current_calibration().margin > 0
         told = _advance(answers, lambda: bar.advance(task))
-        write(form, told, tuple(model.classes_), with_text=with_text, abstains=abstains)
+        first = list(islice(told, 1))  # settings that do not go together are an error before anything is written
+        write(form, chain(first, told), tuple(model.classes_), with_text=with_text, abstains=abstains)
     tally.report()
 
 

@@ -60,11 +60,11 @@ def diagnose(
 ) -> None:
     """Look for biases of slots, labels and wordings, and say first what was found. Log-odds are raw, not calibrated.
 
-    Documents need no gold labels; what needs them is left out then. Slot bias: with all labels in one prompt, does a
-    place say yes whichever label stands there? Per-label questions cannot have it. Label bias: what does a label's name
-    alone say, for an empty document? Positive rates: how often is each label predicted, and how often is it gold?
-    Wording: what do other questions change? And p(yes) + p(no), where the backbone offers it: does the model want to
-    answer at all? With --against, a second backbone gets the same prompts.
+    Documents need no gold labels, so --file may be a .txt with one a line; what needs them is left out then.
+    Slot bias: with all labels in one prompt, does a place say yes whichever label stands there? Per-label questions
+    cannot have it. Label bias: what does a label's name alone say, for an empty document? Positive rates: how often is
+    each label predicted, and how often is it gold? Wording: what do other questions change? And p(yes) + p(no), where
+    the backbone offers it: does the model want to answer at all? With --against, a second one gets the same prompts.
 
     Examples:
 

@@ -19,7 +19,7 @@ LEGEND = {  # by how the name of a row begins
     "label prior": "label prior: the labels' own rates, without reading a text.",
     "every label": "every label: all labels for all documents.",
     "cosine": "cosine: a sentence encoder in place of the model, calibrated in the same way.",
-    "oracle": "oracle: thresholds that saw the very documents they are measured on; never results.",
+    "oracle": "oracle: cuts of the log-odds that saw the very documents they are measured on; never results.",
 }
 
 

@@ -51,7 +51,10 @@ def make(name: str, template: Template, reading: Reading, learned: Mapping[str, 
         if key not in known:
             options = [*known, *(["layout"] if base in WITH_LAYOUT else [])]
             raise SetScoreError(unknown_name(f"option of the scorer {base}", key, options))
-        values[key] = make(value, template, reading) if key == "seed" else _value(base, key, value, known[key].default)
+        if key == "seed":
+            values[key] = _seed(base, value, template, reading)
+        else:
+            values[key] = _value(base, key, value, known[key].default)
     if "seed" in known and "seed" not in values:
         values["seed"] = make("per_label", template, reading)
     if any(entry.name == "reading" for entry in fields(kind)):
@@ -66,6 +69,13 @@ def seed_of(name: str) -> str | None:
     home, kind = SCORERS[base]
     starts = any(entry.name == "seed" for entry in fields(getattr(importlib.import_module(home), kind)))
     return given.get("seed", "per_label") if starts else None
+
+
+def _seed(scorer: str, name: str, template: Template, reading: Reading) -> Scorer:
+    try:
+        return make(name, template, reading)
+    except SetScoreError as error:
+        raise SetScoreError(f"the option seed of the scorer {scorer}: {error}") from error
 
 
 def _layout(scorer: str, name: str) -> SetTemplate:
