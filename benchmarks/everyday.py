@@ -1,10 +1,11 @@
 """How good the default is before it has seen a single labelled document.
 
-    python benchmarks/everyday.py [--json FILE]
+    python benchmarks/everyday.py [--competition 0.5 0.7] [--json FILE]
 
 50 everyday documents and 12 labels, written for this (tests/data/everyday.*), classified by the unfitted classifier at
 threshold 0.5; "found" is the share of the labels that apply. Beside it, two yardsticks that read no text: every label
 for every document, and the most frequent label for every document (chosen with the gold labels, so an oracle).
+--competition adds what other competitions between labels would decide than the embedded model's own.
 """
 
 import argparse
@@ -15,12 +16,14 @@ import numpy as np
 from sklearn.metrics import f1_score, recall_score
 
 from setscore import SetScoreClassifier, read_labels
+from setscore.calibration import UnfittedCalibration
 
 DATA = Path(__file__).parents[1] / "tests" / "data"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--competition", type=float, nargs="*", default=[])
     parser.add_argument("--json", type=Path, help="write the numbers to this file too")
     arguments = parser.parse_args()
     rows = [json.loads(line) for line in (DATA / "everyday.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -35,6 +38,11 @@ def main() -> None:
         "every label": np.ones_like(gold),
         "the most frequent label (oracle)": frequent,
     }
+    if arguments.competition:
+        log_odds = SetScoreClassifier(labels).decision_function(texts)
+    for value in arguments.competition:
+        other = UnfittedCalibration(competition=value).for_labels(len(labels))
+        predictions[f"setscore-mini, shared attention, competition {value:g}"] = other.predict(log_odds)
     result = {}
     print("| | micro-F1 | macro-F1 | found | labels a document |")
     print("|---|---:|---:|---:|---:|")
