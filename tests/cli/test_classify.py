@@ -301,7 +301,7 @@ def test_a_row_without_a_number_for_an_answer_stops_no_other(monkeypatch):
     answers = list(_answers(SetScoreClassifier(["oil", "music"]), text_rows([OIL, SPORTS, "A sound.", OIL]), tally))
     assert [answer.error is None for answer in answers] == [True, True, False, True]
     assert answers[2].error.startswith("row 3 could not be scored: setscore-mini gave NaN")
-    assert answers[0].probabilities == answers[3].probabilities
+    assert answers[0].probabilities == pytest.approx(answers[3].probabilities, abs=0.01)  # in another batch
     assert (tally.rows, tally.failed) == (4, 1)
 
 
