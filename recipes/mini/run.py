@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import torch
 import yaml
 from prepare import HERE, json_lines
 
@@ -34,12 +35,18 @@ def main() -> None:
     parser.add_argument("--evaluation", type=Path, help="evaluation data: overlap check, validation documents")
     parser.add_argument("--base", type=Path, help=f"the encoder's model.safetensors; default: the package {ENCODER}")
     parser.add_argument("--validation", type=Path, help="labelled sets to measure runs on; default: of --evaluation")
-    parser.add_argument("--out", type=Path, default=Path("build/mini"))
+    parser.add_argument("--out", type=Path, help="default: build/mini, with --smoke build/mini-smoke")
     parser.add_argument("--package", type=Path, help="where the model goes; default: OUT/package")
     parser.add_argument("--at-once", type=int, default=4, help="training runs at the same time")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu trains for days")
     parser.add_argument("--smoke", action="store_true", help="a toy on the CPU")
     parser.add_argument("--every", type=int, default=2000, metavar="N", help="with --smoke: of the data every N-th row")
     arguments = parser.parse_args()
+    if arguments.smoke:
+        arguments.device = "cpu"
+    elif arguments.device == "cuda" and not torch.cuda.is_available():
+        parser.error("no GPU was found. --smoke makes a toy without one; --device cpu trains for days.")
+    arguments.out = arguments.out or Path("build/mini-smoke" if arguments.smoke else "build/mini")
     arguments.out.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(arguments.at_once) as pool:
         for together in stages(arguments, yaml.safe_load((HERE / "config.yaml").read_text())):
@@ -119,8 +126,9 @@ def train(arguments: argparse.Namespace, common: dict[str, Any], name: str, run:
     """One run of train.py, in a folder of its name."""
     folder, steps = arguments.out / f"run-{name}", 3 if arguments.smoke else run["steps"]
     validation = {"--validation": arguments.validation} if arguments.validation else {}
-    smoke = ["--workers", "0", "--device", "cpu"] if arguments.smoke else ["--compile", "--workers", "4"]
-    options = {**common, "--out": folder, "--steps": steps, "--seed": run["seed"], **validation}
+    smoke = ["--workers", "0"] if arguments.smoke else ["--compile", "--workers", "4"]
+    where = {"--out": folder, "--device": arguments.device}
+    options = {**common, **where, "--steps": steps, "--seed": run["seed"], **validation}
     title, wanted, command = stage("train", folder / "weights.safetensors", options)
     extra = ["--set", *run["settings"], *(["rows=2"] if arguments.smoke else [])]
     return f"{title} {name}", wanted, [*command, *smoke, *(extra if len(extra) > 1 else [])]

@@ -116,6 +116,14 @@ def test_validation_documents_are_those_that_evaluate_draws(evaluation):
     assert found["gold"] == [[n] for n in drawn]
 
 
+def test_without_a_gpu_only_a_toy_is_made(data, encoder, tmp_path):
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(AssertionError, match="no GPU was found"):
+        run(HERE / "run.py", "--data", data, "--base", encoder[0], "--out", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_every_nth_row_of_each_file(data, tmp_path):
     tokenizer = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
     rows = []
