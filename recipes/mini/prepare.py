@@ -2,7 +2,7 @@
 
     python recipes/mini/prepare.py --data DATA --evaluation EVAL --tokenizer tokenizer.json --out prepared.npz
 
-DATA holds the files named in SOURCES (.jsonl.xz, .txt.xz). EVAL is a folder of evaluation datasets; every training
+DATA holds the files that docs/mini.md lists. EVAL is a folder of evaluation datasets; every training
 row whose document, question or answer shares two 8-grams with one of them is removed, and the summary says how many.
 Without it only the labels' wordings are checked, and the summary says so. `--every 500` reads every 500th row of each
 file, for a try.

@@ -205,6 +205,17 @@ def test_a_damaged_or_missing_file_is_refused(tmp_path):
         MiniBackbone(attention="shared", verbalizer=Verbalizer("yes", "no"), folder=folder)
 
 
+def test_a_folder_of_the_recipe_is_a_backbone_too(tmp_path):
+    folder = tmp_path / "package"
+    shutil.copytree(default_folder(), folder)
+    documents, labels = ["It rained all week."], ["weather", "software"]
+    found, own = (
+        SetScoreClassifier(labels, backbone=name).decision_function(documents)
+        for name in (str(folder), "setscore-mini")
+    )
+    assert np.array_equal(found, own)
+
+
 def test_unknown_names():
     with pytest.raises(BackboneError, match="Did you mean 'setscore-mini'"):
         load_backbone("setscore-mimi")

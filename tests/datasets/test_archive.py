@@ -69,6 +69,8 @@ def test_it_is_fetched_once_and_then_read_from_the_cache(served, tmp_path):
 def test_what_went_wrong_and_what_to_do_is_told_and_nothing_half_is_kept(served, tmp_path, content, message):
     if content is not None:
         (served / "AAPD.zip").write_bytes(content)
-    with pytest.raises(DataFileError, match=message + r".* Put the files into DATA/aapd/ and pass data_dir=DATA\."):
+    with pytest.raises(
+        DataFileError, match=message + r".* Put the files into DATA/aapd/ and pass data_dir=DATA \(--data-dir DATA"
+    ):
         load_dataset("aapd", "test")
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]

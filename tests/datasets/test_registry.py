@@ -177,7 +177,7 @@ def test_an_unreachable_hub_says_what_to_put_where(hub, error):
     hub.error = error
     message = (
         r"eurlex/test-\*.parquet of coastalcph/lex_glue cannot be fetched: (no route|offline mode|RuntimeError)\."
-        r" Get the Parquet files .* Put the files into DATA/eurlex/ and pass data_dir=DATA."
+        r" Get the Parquet files .* Put the files into DATA/eurlex/ and pass data_dir=DATA \(--data-dir DATA"
     )
     with pytest.raises(DataFileError, match=message):
         load_dataset("eurlex", "test")

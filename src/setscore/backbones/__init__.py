@@ -24,9 +24,9 @@ __all__ = [
     "split_name",
 ]
 
-_NATIVE = "setscore.backbones.native.backbone"
+_NATIVE, _MINI = "setscore.backbones.native.backbone", "setscore.backbones.mini"
 # Each module holds spec_of(name, options) and load(name, *, attention, verbalizer, threads, options).
-BACKBONES = {"setscore-mini": "setscore.backbones.mini"} | dict.fromkeys(SPECS, _NATIVE)
+BACKBONES = {"setscore-mini": _MINI} | dict.fromkeys(SPECS, _NATIVE)
 # Names that say by themselves where to look.
 _KINDS = {"hf:": "setscore.backbones.masked_lm", ".gguf": "setscore.backbones.llama_cpp"}
 
@@ -40,7 +40,8 @@ def _home(name: str) -> str:
     if name in BACKBONES:
         return BACKBONES[name]
     if is_place(name):
-        return _KINDS["hf:"] if name.startswith("hf:") else _KINDS[".gguf"] if name.endswith(".gguf") else _NATIVE
+        folder = _MINI if (Path(name) / "model.onnx").is_file() else _NATIVE  # made by recipes/mini, or a checkpoint
+        return _KINDS["hf:"] if name.startswith("hf:") else _KINDS[".gguf"] if name.endswith(".gguf") else folder
     others = "Or hf:<id> for a masked language model of transformers, a checkpoint's folder, or a .gguf file."
     raise BackboneError(f"{unknown_name('backbone', name, BACKBONES)} {others}")
 

@@ -155,9 +155,12 @@ def spec_of(name: str, options: RunOptions) -> BackboneSpec:  # noqa: ARG001
 def load(
     name: str, *, attention: Attention, verbalizer: Verbalizer, threads: int | None, options: RunOptions
 ) -> MiniBackbone:
-    """The embedded backbone; of the options only guidance and prior mean anything to it."""
+    """The embedded backbone, or one like it in a folder; of the options only guidance and prior mean anything to it."""
     other = set(options.changed()) - {"guidance", "prior"}
     if other and (options.device, other) != ("cpu", {"device"}):
         raise BackboneError(f"{name} is int8 on the CPU and has one version; leave out {', '.join(sorted(other))}.")
     adjustment = Adjustment(options.guidance, options.prior)
-    return MiniBackbone(attention=attention, verbalizer=verbalizer, threads=threads, adjustment=adjustment)
+    folder = None if name == SPEC.name else Path(name)
+    return MiniBackbone(
+        attention=attention, verbalizer=verbalizer, folder=folder, threads=threads, adjustment=adjustment
+    )

@@ -50,7 +50,8 @@ def fetch(source: Source, home: Home, split: str) -> Path:
 
 def by_hand(source: Source) -> str:
     """How to get on without the Hub."""
-    return f"Get {source.obtain}. Put the files into DATA/{source.folder}/ and pass data_dir=DATA."
+    how = "data_dir=DATA (--data-dir DATA on the command line)"
+    return f"Get {source.obtain}. Put the files into DATA/{source.folder}/ and pass {how}."
 
 
 def _first_line(error: Exception) -> str:
