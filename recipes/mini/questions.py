@@ -104,6 +104,7 @@ class Questions:
         return [(self._of_family(family), math.nan) for _ in range(2)]
 
     def _of_family(self, family: str) -> list[int]:
+        """A question about any label of the family."""
         text = self._text(pick(self.random, self.family_labels[family]))
         return fill(self._wording(family), text)
 

@@ -126,12 +126,12 @@ def train(arguments: argparse.Namespace, common: dict[str, Any], name: str, run:
     """One run of train.py, in a folder of its name."""
     folder, steps = arguments.out / f"run-{name}", 3 if arguments.smoke else run["steps"]
     validation = {"--validation": arguments.validation} if arguments.validation else {}
-    smoke = ["--workers", "0"] if arguments.smoke else ["--compile", "--workers", "4"]
+    speed = ["--workers", "0"] if arguments.smoke else ["--compile", "--workers", "4"]
     where = {"--out": folder, "--device": arguments.device}
     options = {**common, **where, "--steps": steps, "--seed": run["seed"], **validation}
     title, wanted, command = stage("train", folder / "weights.safetensors", options)
     extra = ["--set", *run["settings"], *(["rows=2"] if arguments.smoke else [])]
-    return f"{title} {name}", wanted, [*command, *smoke, *(extra if len(extra) > 1 else [])]
+    return f"{title} {name}", wanted, [*command, *speed, *(extra if len(extra) > 1 else [])]
 
 
 def stage(name: str, wanted: Path, options: dict[str, Any]) -> Stage:

@@ -184,13 +184,10 @@ def test_inline_lists_are_written_as_the_package_asks_them(tokenizer):
 
 
 def test_only_topics_are_left_to_the_cosine(examples, store, tokenizer):
-    rude = tokenize(tokenizer, ["a rude remark"])[0]
-    number = next(n for n, text in enumerate(store.pool) if store.texts[int(text)].tolist() == rude)
-    assert not examples.questions.topical[number]
-    sunny = tokenize(tokenizer, ["sunshine"])[0]
-    assert examples.questions.topical[
-        next(n for n, text in enumerate(store.pool) if store.texts[int(text)].tolist() == sunny)
-    ]
+    pool = [store.texts[int(text)].tolist() for text in store.pool]
+    rude, sunny = tokenize(tokenizer, ["a rude remark", "sunshine"])
+    assert not examples.questions.topical[pool.index(rude)]
+    assert examples.questions.topical[pool.index(sunny)]
 
 
 def test_insults_are_unlikely_in_an_encyclopedia(store, tokenizer):

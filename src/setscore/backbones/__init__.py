@@ -27,8 +27,6 @@ __all__ = [
 _NATIVE, _MINI = "setscore.backbones.native.backbone", "setscore.backbones.mini"
 # Each module holds spec_of(name, options) and load(name, *, attention, verbalizer, threads, options).
 BACKBONES = {"setscore-mini": _MINI} | dict.fromkeys(SPECS, _NATIVE)
-# Names that say by themselves where to look.
-_KINDS = {"hf:": "setscore.backbones.masked_lm", ".gguf": "setscore.backbones.llama_cpp"}
 
 
 def is_place(name: str) -> bool:
@@ -39,9 +37,12 @@ def is_place(name: str) -> bool:
 def _home(name: str) -> str:
     if name in BACKBONES:
         return BACKBONES[name]
-    if is_place(name):
-        folder = _MINI if (Path(name) / "model.onnx").is_file() else _NATIVE  # made by recipes/mini, or a checkpoint
-        return _KINDS["hf:"] if name.startswith("hf:") else _KINDS[".gguf"] if name.endswith(".gguf") else folder
+    if name.startswith("hf:"):
+        return "setscore.backbones.masked_lm"
+    if name.endswith(".gguf"):
+        return "setscore.backbones.llama_cpp"
+    if Path(name).is_dir():  # made by recipes/mini, or a checkpoint
+        return _MINI if (Path(name) / "model.onnx").is_file() else _NATIVE
     others = "Or hf:<id> for a masked language model of transformers, a checkpoint's folder, or a .gguf file."
     raise BackboneError(f"{unknown_name('backbone', name, BACKBONES)} {others}")
 
