@@ -103,7 +103,7 @@ def table(results: dict[str, Any]) -> str:
     """Micro / macro F1 of the rows that matter, by dataset."""
     datasets = results["datasets"]
     lines = ["| | " + " | ".join(datasets) + " |", "|---|" + "---:|" * len(datasets)]
-    for name in ("auto", "paper", "label prior", "cosine, auto", "cosine, paper"):
+    for name in ("auto", "auto + own-cosine", "paper", "label prior", "cosine, auto", "cosine, paper"):
         cells = []
         for found in datasets.values():
             row = next((row for row in found["rows"] if row["name"] == name), None)

@@ -4,7 +4,7 @@
 
 Needs one GPU and about half an hour; `--smoke` makes a toy on the CPU in two minutes, to see that every stage works.
 A stage whose result is there is not done again, and training goes on where it was stopped: start it again after any
-interruption, on another machine too if OUT goes along. The stages: prepare, teach, validate (the documents to measure
+interruption, on another machine too if OUT goes along. The stages: prepare, encode, validate (the documents to measure
 runs on), train (the runs of config.yaml, some of them at once: while one compiles, others train) and average in two
 rounds, export, sanity, card.
 """
@@ -67,15 +67,15 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
     """Name, the file that shows that it is done, and the command, in order; those of one list may run at once."""
     out, base = arguments.out, arguments.base or find_base()
     package = arguments.package or out / "package"
-    store, taught, weights = out / "prepared.npz", out / "taught", out / "weights.safetensors"
+    store, encoded, weights = out / "prepared.npz", out / "encoded", out / "weights.safetensors"
     texts = scale_texts(arguments.data, out / "scale_texts.jsonl", (8, 2) if arguments.smoke else (160, 40))
-    common = {"--store": store, "--taught": taught, "--base": base, "--tokenizer": TOKENIZER}
+    common = {"--store": store, "--encoded": encoded, "--base": base, "--tokenizer": TOKENIZER}
     evaluation = {"--evaluation": arguments.evaluation} if arguments.evaluation else {}
     every = {"--every": arguments.every} if arguments.smoke else {}
     first = [
         stage("prepare", store, {"--data": arguments.data, "--tokenizer": TOKENIZER, "--out": store, **evaluation,
                                  "--summary": out / "summary.json", **every}),
-        stage("teach", taught / "cosines.npy", {"--store": store, "--base": base, "--out": taught}),
+        stage("encode", encoded / "cosines.npy", {"--store": store, "--base": base, "--out": encoded}),
     ]  # fmt: skip
     if arguments.evaluation and not arguments.validation:
         arguments.validation = out / "validation.json"

@@ -1,6 +1,6 @@
 """Training on one GPU: packed batches made by worker processes, bf16, resumable, a log that can be plotted.
 
-    python recipes/mini/train.py --store prepared.npz --taught taught/ --base base.safetensors \\
+    python recipes/mini/train.py --store prepared.npz --encoded encoded/ --base base.safetensors \\
         --tokenizer tokenizer.json --out run/ --steps 1200 --validation validation.json
 
 Four losses (weights in config.yaml): cross-entropy over the vocabulary at the answer slots; across the labels of a
@@ -45,7 +45,7 @@ def main() -> None:
         change(config, *setting.split("=", 1))
     tokenizer = Tokenizer.from_file(str(arguments.tokenizer))
     words, store = Vocabulary.of(tokenizer), Store.load(arguments.store)
-    cosines = Cosines(np.load(arguments.taught / "phrases.npy"), np.load(arguments.taught / "cosines.npy"))
+    cosines = Cosines(np.load(arguments.encoded / "phrases.npy"), np.load(arguments.encoded / "cosines.npy"))
     batches = make_batches(
         store, cosines, words, config, seed=arguments.seed or config["seed"], workers=arguments.workers
     )
@@ -57,7 +57,7 @@ def main() -> None:
     run = Run(arguments, config, words, device)
     for _ in range(run.step):  # the batches that were learned from before the interruption
         next(batches)
-    run.targets = torch.from_numpy(np.load(arguments.taught / "embeddings.npy")).to(device)
+    run.targets = torch.from_numpy(np.load(arguments.encoded / "embeddings.npy")).to(device)
     run.loop(batches)
     run.finish()
     if arguments.validation:
@@ -69,7 +69,7 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("store", "taught", "base", "tokenizer", "out"):
+    for name in ("store", "encoded", "base", "tokenizer", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--validation", type=Path)
     parser.add_argument("--teacher", type=Path, help="weights that answer beside the cosine, and where it cannot")
@@ -123,11 +123,12 @@ def make_batches(
             yield Batch(*queue.get())
 
 
-def blend(yes: Tensor, odds: Tensor, share: float) -> Tensor:
-    """Known answers stay, guesses of the cosine move towards the teacher by `share`, missing ones are the teacher's."""
+def blend(yes: Tensor, odds: Tensor, share: float, known: float = 0.0) -> Tensor:
+    """Guesses of the cosine move towards the teacher by `share`, known answers by `known`, missing ones are its own."""
+    guessed = (yes > 0) & (yes < 1)
     both = torch.lerp(yes.logit(), odds, share).sigmoid()
-    guessed = torch.where((yes > 0) & (yes < 1), both, yes)
-    return torch.where(yes.isnan(), odds.sigmoid(), guessed)
+    softened = torch.lerp(yes, odds.sigmoid(), known)
+    return torch.where(yes.isnan(), odds.sigmoid(), torch.where(guessed, both, softened))
 
 
 class Run:
@@ -234,7 +235,8 @@ class Run:
             return yes
         logits = self.teacher.logits(self.ask(*prompts)[slots[:, 0], slots[:, 1]]).float()
         odds = logits[:, self.words.yes] - logits[:, self.words.no]
-        return blend(yes, odds * self.config["teacher"]["sharpen"], self.config["teacher"]["share"])
+        teacher = self.config["teacher"]
+        return blend(yes, odds * teacher["sharpen"], teacher["share"], teacher["known"])
 
     def diffusion(self, logits: Tensor, tokens: Tensor, weights: Tensor, batch: Batch) -> Tensor:
         """Nats per token: the sum of CE / t over the masked tokens, by the number of tokens that could be masked."""

@@ -96,7 +96,7 @@ def test_every_stage_leaves_its_result(made):
     out, _ = made
     for name in (
         "prepared.npz",
-        "taught/cosines.npy",
+        "encoded/cosines.npy",
         "run-language/weights.safetensors",
         "run-second-encoder-base-13/log.jsonl",
     ):
@@ -181,7 +181,7 @@ def test_the_torch_model_and_the_exported_graph_agree(made, tmp_path):
 def test_training_goes_on_where_it_was_stopped(made, data, encoder, tmp_path):
     out, _ = made
     tokenizer = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
-    common = ["--store", out / "prepared.npz", "--taught", out / "taught", "--base", encoder[0], "--device", "cpu"]
+    common = ["--store", out / "prepared.npz", "--encoded", out / "encoded", "--base", encoder[0], "--device", "cpu"]
     common += ["--tokenizer", tokenizer, "--workers", 0, "--steps", 5, "--set", "rows=2"]
     for stop in (["--stop-after", 0.03], []):  # minutes; wherever that falls, nothing is lost or learned twice
         said = run(HERE / "train.py", "--out", tmp_path / "stopped", *stop, *common)
@@ -196,7 +196,7 @@ def test_a_batch_without_questions_teaches_the_language_alone(made, encoder, tmp
     """Running text only: nothing is asked, no embedding is compared, and every loss is still a number."""
     out, _ = made
     tokenizer = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
-    common = ["--store", out / "prepared.npz", "--taught", out / "taught", "--base", encoder[0], "--device", "cpu"]
+    common = ["--store", out / "prepared.npz", "--encoded", out / "encoded", "--base", encoder[0], "--device", "cpu"]
     kinds = "kinds={labels: 0, asks: 0, titles: 0, phrases: 0, answers: 0, running: 1, lists: 0}"
     run(HERE / "train.py", "--out", tmp_path, "--tokenizer", tokenizer, *common, "--workers", 0, "--steps", 2,
         "--set", "rows=2", kinds)  # fmt: skip
@@ -211,6 +211,9 @@ def test_a_teacher_answers_what_nobody_knows():
     assert found[:2].tolist() == [1.0, 0.0]
     assert torch.allclose(found[2:].logit(), torch.tensor([1.0, -1.0, 3.0, -3.0]), atol=1e-4)
     assert torch.equal(blend(yes[:4], odds[:4], share=0.0), yes[:4])
+    softened = blend(yes, odds, share=0.5, known=0.25)
+    assert torch.allclose(softened[:2], torch.tensor([0.75, 0.25]), atol=1e-3)
+    assert torch.equal(softened[2:], found[2:])
 
 
 def test_the_second_round_learns_from_the_mean_of_the_first(made, encoder, tmp_path):
@@ -233,7 +236,7 @@ def train_few(out, encoder, folder, *options):
     """The weights after two steps on phrases, with questions that only a teacher can answer."""
     tokenizer = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
     kinds = "kinds={labels: 0, asks: 0, titles: 0, phrases: 1, answers: 0, running: 0, lists: 0}"
-    run(HERE / "train.py", "--store", out / "prepared.npz", "--taught", out / "taught", "--base", encoder[0],
+    run(HERE / "train.py", "--store", out / "prepared.npz", "--encoded", out / "encoded", "--base", encoder[0],
         "--tokenizer", tokenizer, "--out", folder, "--device", "cpu", "--workers", 0, "--steps", 2, *options,
         "--set", "rows=2", "unknown=1.0", kinds)  # fmt: skip
     return load_file(folder / "weights.safetensors")

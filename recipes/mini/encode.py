@@ -1,6 +1,6 @@
 """What the untouched sentence encoder says: embeddings of documents and phrases, and phrases for every document.
 
-    python recipes/mini/teach.py --store prepared.npz --base base.safetensors --out taught/
+    python recipes/mini/encode.py --store prepared.npz --base base.safetensors --out encoded/
 
 Phrases are drawn for a block of documents at a time; of the drawn ones each document keeps some of its nearest, spread
 over the ranks, and a few at random. Writes embeddings.npy, phrases.npy, cosines.npy.
