@@ -1,15 +1,22 @@
 """A blend is weighed in experiments as `fit` weighs it, and the model's own scores stay what they are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from setscore import SetScoreClassifier
 from setscore.ensemble import Ensemble
 from setscore.experiments import report
-from setscore.experiments.blending import score_blend, split_blend, weigh
+from setscore.experiments.blending import halves, score_blend, split_blend, weigh
 from setscore.experiments.slices import trials
 
 NAME, SEEDS = "own-cosine", (13, 17)
+
+
+def encode(texts):
+    """In the place of the sentence encoder."""
+    return np.array([[1.0, len(text)] for text in texts])
 
 
 @pytest.fixture
@@ -40,6 +47,36 @@ def test_a_report_decides_as_a_fitted_classifier(ready, scored, backbone, tmp_pa
     assert made.config["blend"] == NAME
     assert any(remark.startswith("blend: seed 13 ") for remark in made.remarks)
     assert (tmp_path / ready.folder / NAME / "pool" / "scores.json").is_file()
+
+
+def test_what_the_blend_would_give_stands_beside_the_embedded_model(ready):
+    """The same row as with the blend, and the model's own rows and trials are what they were."""
+    embedded = SetScoreClassifier()
+    scored = report.score_parts(ready, embedded)
+    made = report.report(ready, scored, SEEDS, ("auto", "platt"), yardsticks=True, encode=encode)
+    (row,) = [summary for summary in made.summaries if summary.name == f"auto + {NAME}"]
+    assert row.kind == "yardstick"
+    mixed = report.report(ready, scored, SEEDS, ("auto",), blend=NAME).summaries[0]
+    alone = report.report(ready, scored, SEEDS, ("auto", "platt"))
+    for seed in SEEDS:
+        np.testing.assert_array_equal(row.rows[seed].decisions, mixed.rows[seed].decisions)
+        np.testing.assert_array_equal(made.trials[0].test.log_odds, alone.trials[0].test.log_odds)
+    assert made.summaries[:3] == alone.summaries[:3]
+
+
+@pytest.mark.parametrize(("kinds", "blend"), [(("platt",), None), (("auto",), NAME)])
+def test_no_row_of_a_blend_without_auto_or_beside_itself(ready, kinds, blend):
+    scored = report.score_parts(ready, SetScoreClassifier())
+    made = report.report(ready, scored, SEEDS, kinds, yardsticks=True, blend=blend, encode=encode)
+    assert not any(summary.name.startswith("auto +") for summary in made.summaries)
+
+
+def test_a_label_that_was_not_asked_stays_so(ready, scored):
+    asked = scored["pool"].log_odds.copy()
+    asked[:, 0] = -np.inf
+    model, cosine = replace(scored["pool"], log_odds=asked), score_blend(ready.parts, NAME)["pool"]
+    for mixed in (weigh(model, cosine, NAME)[0], halves(model, cosine, NAME)):
+        np.testing.assert_array_equal(np.isneginf(mixed.log_odds), np.isneginf(asked))
 
 
 def test_before_fit_both_count_one_half(ready, scored, backbone):

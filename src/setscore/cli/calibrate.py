@@ -10,22 +10,23 @@ import typer
 from rich.markup import escape
 
 from setscore import __version__
-from setscore.calibration import spelt
+from setscore.calibration import few_documents, spelt
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
 from setscore.cli.console import progress, remark, results, watch
 from setscore.cli.tables import abstained, show_labels, show_rows
 from setscore.datasets import Dataset, find_source, load_dataset
-from setscore.ensemble import Ensemble
+from setscore.ensemble import BLENDS, Ensemble
 from setscore.errors import FewDocumentsWarning, SetScoreError, counted, truncation
 from setscore.experiments import Row, Scored, cross_validated
-from setscore.experiments.blending import halves, score_blend, split_blend, weigh
+from setscore.experiments.blending import OWN, halves, score_blend, split_blend, weigh
 from setscore.experiments.comparison import learnt, seed_classifier
-from setscore.experiments.evaluation import UNFITTED, VALIDATION_SIZE, unfitted
+from setscore.experiments.evaluation import UNFITTED, VALIDATION_SIZE, Kind, unfitted
 from setscore.experiments.report import calibrated, draw_slice, remembering, score_slice
 from setscore.storage import write_json
 
 FORMAT = "setscore.calibration/1"
+WORTH_TELLING = 1.0  # points of micro-F1 that another setting must gain
 
 
 @options.grouped
@@ -93,6 +94,8 @@ def calibrate(
     if len(scored) > 1:
         rows[f"{kind}, cross-validated"] = cross_validated(scored, kind)
     remarks = [*(str(warning.message) for warning in caught), *_remarks(fitted, scored, chosen, list(rows.values()))]
+    if blend is None and scored.config["backbone"] == BLENDS[OWN] and _seeks_micro_f1(fitted):
+        remarks += _suggested(scored, draw_slice(pool, wanted, seed), kind, list(rows.values())[-1])
     if json is not None:
         write_json(json, FORMAT, _as_json(fitted, scored, rows) | {"seed": seed, "remarks": remarks})
     if out is not None:  # before anything is printed: a reader such as `head` may close the pipe
@@ -114,11 +117,25 @@ def _remarks(fitted: SetScoreClassifier, scored: Scored, chosen: Ensemble | None
     was, now = (100 * row.metrics["micro_f1"] for row in (rows[0], rows[-1]))
     if not scored.gold.any():
         yield "none of these documents has a gold label: all that can be learnt from them is to predict nothing."
-    elif now < was and getattr(fitted.calibration_, "objective", None) == "micro_f1":
+    elif now < was and _seeks_micro_f1(fitted):
         yield (
             f"micro-F1 is {now:.1f} cross-validated and {was:.1f} with nothing fitted: look at the gold labels, or"
             " label more documents before you use this fit."
         )
+
+
+def _seeks_micro_f1(fitted: SetScoreClassifier) -> bool:
+    return getattr(fitted.calibration_, "objective", None) == "micro_f1"
+
+
+def _suggested(scored: Scored, drawn: Dataset, kind: Kind, row: Row) -> Iterator[str]:
+    """The blend that the embedded model could have, where enough documents say that it is better."""
+    if few_documents(len(scored)) is not None or not scored.gold.any():
+        return
+    mixed, _ = weigh(scored, score_blend({"slice": drawn}, OWN)["slice"], OWN)
+    was, now = (100 * one.metrics["micro_f1"] for one in (row, cross_validated(mixed, kind)))
+    if now >= was + WORTH_TELLING:
+        yield f"with --blend {OWN} micro-F1 would be {now:.1f} cross-validated, instead of {was:.1f}."
 
 
 def _pool(name: str | None, own: options.Own, data_dir: Path | None) -> Dataset:

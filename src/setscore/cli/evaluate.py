@@ -50,7 +50,10 @@ def evaluate(
     save: options.Save = None,
     yardsticks: Annotated[
         bool,
-        typer.Option(help="Also the label prior, every label, and (extra sbert) the cosine of a sentence encoder."),
+        typer.Option(
+            help="Also the label prior, every label, what --blend own-cosine would give with the embedded model, and"
+            " (extra sbert) the cosine of a sentence encoder."
+        ),
     ] = True,
     json: Annotated[Path | None, typer.Option(help="A file for all metrics, written after each dataset.")] = None,
     pictures: Annotated[

@@ -7,14 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from setscore import ensemble
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset
 from setscore.ensemble import BLENDS, Ensemble
-from setscore.experiments.evaluation import Trial
+from setscore.experiments.evaluation import Row, Trial, evaluate
 from setscore.experiments.scored import Scored
 from setscore.experiments.slices import trials
-from setscore.experiments.yardsticks import score_cosine
+from setscore.experiments.yardsticks import score_cosine, without_raw
+
+OWN = "own-cosine"  # the blend that costs least: of the embedded model with its own sentence embedding
+DEFAULT = "auto"
 
 
 def split_blend(classifier: SetScoreClassifier) -> tuple[SetScoreClassifier, str | None]:
@@ -34,16 +39,21 @@ def score_blend(parts: Mapping[str, Dataset], name: str, folder: Path | None = N
 
 def weigh(model: Scored, cosine: Scored, name: str) -> tuple[Scored, Ensemble]:
     """The mixture, with weights chosen by cross-validation on these very documents."""
-    members = {"model": model.log_odds, name: cosine.log_odds}
-    chosen = ensemble.fit(members, model.gold)
-    return replace(model, log_odds=chosen.mix(members)), chosen
+    chosen = ensemble.fit({"model": model.log_odds, name: cosine.log_odds}, model.gold)
+    return _mixed(chosen, model, cosine, name), chosen
 
 
 def halves(model: Scored, cosine: Scored, name: str) -> Scored:
     """The mixture before anything is fitted."""
     plain = ensemble.blend_of(name)
     assert plain is not None  # a name was given
-    return replace(model, log_odds=plain.mix({"model": model.log_odds, name: cosine.log_odds}))
+    return _mixed(plain, model, cosine, name)
+
+
+def _mixed(blend: Ensemble, model: Scored, cosine: Scored, name: str) -> Scored:
+    """The model's scores with the cosine's say in them; a label that was not asked stays so."""
+    log_odds = blend.mix({"model": model.log_odds, name: cosine.log_odds})
+    return replace(model, log_odds=np.where(np.isneginf(model.log_odds), -np.inf, log_odds))
 
 
 def blend_trials(
@@ -53,8 +63,15 @@ def blend_trials(
     before, after, chosen = [], [], []
     for trial, other in zip(drawn, trials(cosines, [trial.seed for trial in drawn]), strict=True):
         validation, weighed = weigh(trial.validation, other.validation, name)
-        test = {"model": trial.test.log_odds, name: other.test.log_odds}
         before.append(replace(trial, test=halves(trial.test, other.test, name)))
-        after.append(Trial(trial.seed, validation, replace(trial.test, log_odds=weighed.mix(test))))
+        after.append(Trial(trial.seed, validation, _mixed(weighed, trial.test, other.test, name)))
         chosen.append(f"seed {trial.seed} {weighed.sentence()}")
     return before, after, [f"blend: {'; '.join(chosen)}."]
+
+
+def beside(drawn: Sequence[Trial], cosines: Mapping[str, Scored], name: str = OWN) -> dict[int, Row]:
+    """What a blend would give with the default calibration, by seed: a row beside those of the model alone."""
+    _, mixed, _ = blend_trials(drawn, cosines, name)
+    found = {trial.seed: evaluate(trial.validation, trial.test, [DEFAULT])[0] for trial in mixed}
+    title = f"{DEFAULT} + {name}"
+    return {seed: replace(row, name=title, kind="yardstick", metrics=without_raw(row)) for seed, row in found.items()}

@@ -14,9 +14,9 @@ from scipy.special import expit
 import setscore.calibration as calibrations
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset, draw_rows
-from setscore.ensemble import Ensemble
+from setscore.ensemble import BLENDS, Ensemble
 from setscore.errors import MissingExtraError, TruncationWarning, truncation
-from setscore.experiments.blending import blend_trials, score_blend
+from setscore.experiments.blending import DEFAULT, OWN, beside, blend_trials, score_blend
 from setscore.experiments.evaluation import (
     Kind,
     Row,
@@ -127,26 +127,29 @@ def report(
     `encode` takes the place of the sentence encoder.
     """
     drawn = before = trials(scored, seeds)
+    folder = None if save is None else save / experiment.folder
     remarks = [*_remarks(experiment, scored), *few_documents(drawn)]
     if blend is not None:
-        cosines = score_blend(experiment.parts, blend, None if save is None else save / experiment.folder)
+        cosines = score_blend(experiment.parts, blend, folder)
         before, drawn, told = blend_trials(drawn, cosines, blend)
         remarks += told
     model = [*over_trials(drawn, kinds), *summarise({trial.seed: [unfitted(trial.test)] for trial in before})]
-    beside: list[Summary] = []
+    config = dict(next(iter(scored.values())).config) | ({} if blend is None else {"blend": blend})
+    others: list[Summary] = []
     if yardsticks:
         rows = {trial.seed: [label_prior(trial.validation, trial.test), every_label(trial.test)] for trial in drawn}
+        if blend is None and DEFAULT in kinds and config.get("backbone") == BLENDS[OWN]:
+            for seed, row in beside(drawn, score_blend(experiment.parts, OWN, folder)).items():
+                rows[seed].insert(0, row)
         try:
-            folder = None if save is None else save / experiment.folder / "cosine"
-            for seed, more in _cosine_rows(experiment, seeds, kinds, folder, encode).items():
+            for seed, more in _cosine_rows(experiment, seeds, kinds, folder and folder / "cosine", encode).items():
                 rows[seed] += more
             remarks.append("the cosine yardstick reads at most the first 256 tokens of a document.")
         except MissingExtraError as error:
             remarks.append(f"the cosine yardstick is left out: {error}")
-        beside = summarise(rows)
+        others = summarise(rows)
     honest, oracle = ([s for s in model if (s.kind == "oracle") == wanted] for wanted in (False, True))
-    config = dict(next(iter(scored.values())).config) | ({} if blend is None else {"blend": blend})
-    parts = tuple(honest + beside + oracle)
+    parts = tuple(honest + others + oracle)
     return Report(experiment.name, experiment.slices, parts, tuple(drawn), config, tuple(remarks))
 
 
