@@ -405,6 +405,17 @@ def test_a_blend_is_weighed_and_saved(own):
     assert (code, "own.csv: blend: seed 13 " in err) == (0, True)
 
 
+def test_what_a_blend_would_give_is_shown_beside_auto(own):
+    options = ["--separator", "|", "--seeds", "13"]
+    code, out, _ = setscore("evaluate", *OWN, *options, "--calibration", "auto", "--json", "both.json", folder=own)
+    assert code == 0
+    assert "auto + own-cosine: the model's own sentence embedding has a say too" in out
+    rows = [row["name"] for row in json.loads((own / "both.json").read_text())["datasets"]["own.csv"]["rows"]]
+    assert rows[:4] == ["auto", "threshold 0.5", "auto + own-cosine", "label prior"]
+    code, out, _ = setscore("evaluate", *OWN, *options, "--calibration", "auto", "--no-yardsticks", folder=own)
+    assert (code, "own-cosine" in out) == (0, False)
+
+
 def test_one_document_is_no_documents(tmp_path):
     (tmp_path / "one.csv").write_text("text,labels\nOil rose.,oil\n")
     code, out, err = setscore("calibrate", "--file", "one.csv", "--labels", "oil", folder=tmp_path)
