@@ -35,6 +35,7 @@ def main() -> None:
     predictions = {
         "setscore-mini, shared attention": SetScoreClassifier(labels).predict(texts),
         "setscore-mini, exact attention": SetScoreClassifier(labels, attention="exact").predict(texts),
+        "setscore-mini, blend=own-cosine": SetScoreClassifier(labels, blend="own-cosine").predict(texts),
         "every label": np.ones_like(gold),
         "the most frequent label (oracle)": frequent,
     }

@@ -139,7 +139,7 @@ def test_a_classifier_blends_with_the_cosine(encoder, tmp_path):
     )
     model, cosine = plain.score_documents(TEXTS).log_odds, cosines(TEXTS, blend._labels(), words)
     (a, b) = blend_of("cosine").scales[1]
-    np.testing.assert_allclose(blend.decision_function(TEXTS), 0.5 * model + 0.5 * (a * cosine + b))
+    np.testing.assert_allclose(blend.decision_function(TEXTS), 0.75 * model + 0.25 * (a * cosine + b))
     fitted = blend.fit(TEXTS, [["oil"], ["match"], ["song"], []])
     assert sum(fitted.blend_.weights) == 1
     assert not hasattr(plain.fit(TEXTS, [["oil"], ["match"], ["song"], []]).blend_, "weights")

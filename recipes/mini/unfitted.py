@@ -1,4 +1,5 @@
-"""The two numbers that stand in before `fit`: micro-F1 at 0.5 and log loss for temperatures and competitions.
+"""The numbers that stand in before `fit`: micro-F1 at 0.5 and log loss for temperatures and competitions, and what the
+share of the model's own cosine does where it is blended in.
 
     python recipes/mini/unfitted.py --scores scores
 
@@ -12,24 +13,35 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import f1_score, log_loss
 
-from setscore.calibration import UnfittedCalibration
+from setscore.calibration import UnfittedCalibration, unfitted
+from setscore.ensemble import COSINE_SCALE
 from setscore.experiments import PAPER_SETS
+from setscore.experiments.blending import OWN
 from setscore.experiments.scored import Scored
 from setscore.experiments.slices import load_parts, trials
 
 SEEDS = (13, 17, 23)
 TEMPERATURES = (1.0, 0.5, 0.33)
 COMPETITIONS = (0.0, 0.2, 0.35, 0.5, 0.7, 1.0)
+SHARES = (0.0, 0.125, 0.25, 0.375, 0.5)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scores", type=Path, required=True)
     arguments = parser.parse_args()
-    drawn = {
-        name: [trial.validation for trial in trials(load_parts(arguments.scores / f"{name}-development"), SEEDS)]
-        for name in PAPER_SETS
-    }
+    drawn = {name: validation(arguments.scores / f"{name}-development") for name in PAPER_SETS}
+    compare_competitions(drawn)
+    cosines = {name: validation(arguments.scores / f"{name}-development" / OWN) for name in PAPER_SETS}
+    compare_shares(drawn, cosines)
+
+
+def validation(folder: Path) -> list[Scored]:
+    """The validation documents of each seed."""
+    return [trial.validation for trial in trials(load_parts(folder), SEEDS)]
+
+
+def compare_competitions(drawn: dict[str, list[Scored]]) -> None:
     losses = [f"log loss at T = {temperature:g}" for temperature in TEMPERATURES]
     print("| competition | " + " | ".join([*PAPER_SETS, "mean", *losses]) + " |")
     print("|---:|" + "---:|" * (len(PAPER_SETS) + 1 + len(losses)))
@@ -43,10 +55,33 @@ def main() -> None:
         print(f"| {competition:g} | " + " | ".join(cells) + " |")
 
 
+def compare_shares(drawn: dict[str, list[Scored]], cosines: dict[str, list[Scored]]) -> None:
+    print("\n| share of the cosine | " + " | ".join([*PAPER_SETS, "mean"]) + " |")
+    print("|---:|" + "---:|" * (len(PAPER_SETS) + 1))
+    slope, bias = COSINE_SCALE
+    ready = {name: unfitted("setscore-mini", len(found[0].labels)) for name, found in drawn.items()}
+    for share in SHARES:
+        means = []
+        for name, found in drawn.items():
+            mixed = [
+                (1 - share) * model.log_odds + share * (slope * cosine.log_odds + bias)
+                for model, cosine in zip(found, cosines[name], strict=True)
+            ]
+            pairs = zip(found, mixed, strict=True)
+            means.append(np.mean([both_f1(model.gold, ready[name].predict(odds)) for model, odds in pairs], axis=0))
+        cells = [f"{100 * micro:.1f} / {100 * macro:.1f}" for micro, macro in [*means, np.mean(means, axis=0)]]
+        print(f"| {share:g} | " + " | ".join(cells) + " |")
+
+
+def both_f1(gold: np.ndarray, decided: np.ndarray) -> list[float]:
+    """Micro and macro F1."""
+    return [float(f1_score(gold, decided, average=kind, zero_division=0)) for kind in ("micro", "macro")]
+
+
 def at_half(scored: Scored, competition: float) -> float:
     """Micro-F1 at a probability of one half, whatever the temperature."""
     ready = UnfittedCalibration(competition=competition).for_labels(len(scored.labels))
-    return float(f1_score(scored.gold, ready.predict(scored.log_odds), average="micro", zero_division=0))
+    return both_f1(scored.gold, ready.predict(scored.log_odds))[0]
 
 
 def surprise(scored: Scored, competition: float, temperature: float) -> float:

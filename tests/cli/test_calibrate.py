@@ -1,11 +1,14 @@
 """What `setscore calibrate` suggests: a blend, where the labelled documents say that it is better."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from setscore.cli.calibrate import _suggested
 from setscore.datasets import Dataset
 from setscore.experiments import Scored, cross_validated
+from setscore.metrics import Comparison
 from setscore.records import LabelSet
 
 SUBJECTS = {
@@ -40,8 +43,18 @@ def suggestions(documents, noise):
 def test_a_blend_that_is_better_is_told_with_both_numbers():
     (said,) = suggestions(60, noise=9.0)
     now, was = (float(word.rstrip(".,")) for word in said.split() if word[0].isdigit())
-    assert said == f"with --blend own-cosine micro-F1 would be {now:.1f} cross-validated, instead of {was:.1f}."
+    assert said == (
+        f"with --blend own-cosine micro-F1 would be {now:.1f} cross-validated instead of {was:.1f}, its weights chosen"
+        " on all of these documents."
+    )
     assert now > was + 1
+
+
+def test_a_gain_that_chance_explains_is_not_told(monkeypatch):
+    """The same documents and a gain above a point, but one that other draws of them do not bear out."""
+    found = {"micro_f1": Comparison(0.05, -0.01, 0.11, 0.1)}
+    monkeypatch.setattr(sys.modules["setscore.cli.calibrate"], "compare", lambda *_: found)
+    assert suggestions(60, noise=9.0) == []
 
 
 @pytest.mark.parametrize(("documents", "noise"), [(60, 0.0), (30, 9.0)], ids=["nothing to gain", "too few documents"])

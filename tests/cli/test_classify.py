@@ -147,7 +147,7 @@ def test_options_reach_the_classifier():
         (["notes.csv", "-l", "oil"], "error: 'notes.csv' looks like a file; write --file notes.csv."),
         ([OIL, "-l", "oil", "--file", "x.txt"], "error: give texts or --file, not both."),
         (["-f", "none.csv", "-l", "oil"], "error: the file none.csv cannot be read: No such file or directory."),
-        (["-l", "oil"], "error: there were no documents. Give texts, --file FILE, or pipe lines into standard input."),
+        (["-l", "oil"], "error: there were no documents to read. Give texts, a --file that holds some, or pipe"),
         ([OIL, "--classifier", "none.json"], "error: the file none.json cannot be read: No such file or directory."),
     ],
 )
@@ -334,3 +334,17 @@ def test_labels_that_differ_in_capitals_alone_are_told_once_as_a_plain_line():
         "the labels 'billing' and 'Billing' differ in capitals or spaces alone, and are asked as two. If they are one,"
         " remove one of them.\n"
     )
+
+
+def test_a_document_cannot_steer_the_terminal(tmp_path):
+    """What a stranger wrote is shown as text: in the table, and where a message names it."""
+    (tmp_path / "odd.jsonl").write_text(
+        json.dumps({"id": "\x1b[2J", "text": "The parcel \x00\x07\x1b[31m is broken [bold]"})
+        + "\n"
+        + json.dumps({"id": "two", "text": "Oil.", "candidates": ["\x1b]0;x\x07"]})
+        + "\n"
+    )
+    code, out, err = setscore("classify", "--file", "odd.jsonl", "-l", "broken,oil", folder=tmp_path)
+    assert code == 1
+    assert not set(out + err) & set(map(chr, [*range(9), *range(11, 32), 127]))
+    assert "\\x1b[2J  The parcel \\x00\\x07\\x1b[31m is broken [bold]" in out

@@ -69,7 +69,7 @@ def test_every_layout(write, name, content, labels):
         ("a.yaml", "oil: [unclosed\n", "is broken: while parsing a flow sequence"),
         ("a.yaml", "- oil\nsports: x\n", "is broken: while parsing a block collection"),
         ("a.yaml", "- !!python/name:os.system\n", "is broken: could not determine a constructor"),
-        ("a.yaml", "", "labels are a list or a mapping, got NoneType."),
+        ("a.yaml", "", "there is nothing in it. Labels are a list, or a mapping of names to descriptions."),
         ("a.yaml", "oil\n", "labels are a list or a mapping, got str."),
         ("a.json", '["oil",', "is broken: Expecting value: line 1 column 8 (char 7)"),
         ("a.json", "[" * 100_000, "is broken: maximum recursion depth exceeded"),

@@ -8,7 +8,7 @@ import pytest
 from setscore import SetScoreClassifier
 from setscore.ensemble import Ensemble
 from setscore.experiments import report
-from setscore.experiments.blending import halves, score_blend, split_blend, weigh
+from setscore.experiments.blending import before_fit, score_blend, split_blend, weigh
 from setscore.experiments.slices import trials
 
 NAME, SEEDS = "own-cosine", (13, 17)
@@ -54,13 +54,23 @@ def test_what_the_blend_would_give_stands_beside_the_embedded_model(ready):
     embedded = SetScoreClassifier()
     scored = report.score_parts(ready, embedded)
     made = report.report(ready, scored, SEEDS, ("auto", "platt"), yardsticks=True, encode=encode)
-    (row,) = [summary for summary in made.summaries if summary.name == f"auto + {NAME}"]
-    assert row.kind == "yardstick"
-    mixed = report.report(ready, scored, SEEDS, ("auto",), blend=NAME).summaries[0]
+    shown = {summary.name: summary for summary in made.summaries if summary.name.endswith(f" + {NAME}")}
+    assert {name: summary.kind for name, summary in shown.items()} == {
+        f"auto + {NAME}": "yardstick",
+        f"threshold 0.5 + {NAME}": "yardstick",
+    }
     alone = report.report(ready, scored, SEEDS, ("auto", "platt"))
-    for seed in SEEDS:
-        np.testing.assert_array_equal(row.rows[seed].decisions, mixed.rows[seed].decisions)
-        np.testing.assert_array_equal(made.trials[0].test.log_odds, alone.trials[0].test.log_odds)
+    for mixed in report.report(ready, scored, SEEDS, ("auto",), blend=NAME).summaries[:2]:
+        beside = shown[f"{mixed.name} + {NAME}"]
+        for seed in SEEDS:
+            np.testing.assert_array_equal(beside.rows[seed].decisions, mixed.rows[seed].decisions)
+    assert shown[f"auto + {NAME}"].rows[13].choice.partition("; ")[0] in {"1 model", "0.75 model + 0.25 own-cosine"} | {
+        "0.5 model + 0.5 own-cosine",
+        "0.25 model + 0.75 own-cosine",
+        "1 own-cosine",
+    }
+    for one, other in zip(made.trials, alone.trials, strict=True):
+        np.testing.assert_array_equal(one.test.log_odds, other.test.log_odds)
     assert made.summaries[:3] == alone.summaries[:3]
 
 
@@ -68,18 +78,18 @@ def test_what_the_blend_would_give_stands_beside_the_embedded_model(ready):
 def test_no_row_of_a_blend_without_auto_or_beside_itself(ready, kinds, blend):
     scored = report.score_parts(ready, SetScoreClassifier())
     made = report.report(ready, scored, SEEDS, kinds, yardsticks=True, blend=blend, encode=encode)
-    assert not any(summary.name.startswith("auto +") for summary in made.summaries)
+    assert not any("+" in summary.name for summary in made.summaries)
 
 
 def test_a_label_that_was_not_asked_stays_so(ready, scored):
     asked = scored["pool"].log_odds.copy()
     asked[:, 0] = -np.inf
     model, cosine = replace(scored["pool"], log_odds=asked), score_blend(ready.parts, NAME)["pool"]
-    for mixed in (weigh(model, cosine, NAME)[0], halves(model, cosine, NAME)):
+    for mixed in (weigh(model, cosine, NAME)[0], before_fit(model, cosine, NAME)):
         np.testing.assert_array_equal(np.isneginf(mixed.log_odds), np.isneginf(asked))
 
 
-def test_before_fit_both_count_one_half(ready, scored, backbone):
+def test_before_fit_the_cosine_counts_as_in_a_classifier(ready, scored, backbone):
     made = report.report(ready, scored, SEEDS, ("platt",), blend=NAME)
     plain = report.report(ready, scored, SEEDS, ("platt",))
     test = trials(scored, SEEDS)[0].test

@@ -4,7 +4,6 @@ import io
 import sys
 
 import typer
-from rich.markup import escape
 
 from setscore import __version__
 from setscore.cli.baseline import baseline
@@ -12,7 +11,7 @@ from setscore.cli.calibrate import calibrate
 from setscore.cli.ceiling import ceiling
 from setscore.cli.classify import classify
 from setscore.cli.compare import compare_attention
-from setscore.cli.console import errors, tell_warnings
+from setscore.cli.console import errors, literal, tell_warnings
 from setscore.cli.datasets import datasets
 from setscore.cli.diagnose import diagnose
 from setscore.cli.ensemble import ensemble
@@ -67,7 +66,7 @@ def main() -> None:
     try:
         app()
     except SetScoreError as error:
-        errors.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)  # [MASK] in a message is just text
+        errors.print(f"[bold red]error:[/] {literal(str(error))}", soft_wrap=True)  # [MASK] in a message is just text
         sys.exit(2)
     except BrokenPipeError:  # the reader of our output has seen enough
         sys.stderr.close()

@@ -5,13 +5,12 @@ from functools import partial
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from setscore.baselines import BASELINES, GENERATIVE, load_baseline
 from setscore.baselines.base import device_name
 from setscore.cli import options
-from setscore.cli.console import for_each, progress, remark, results, watch_steps
+from setscore.cli.console import for_each, literal, progress, remark, results, watch_steps
 from setscore.errors import SetScoreError
 from setscore.experiments.baselines import Measured, measure_baseline
 from setscore.experiments.slices import Experiment
@@ -94,5 +93,5 @@ def _show(made: list[Measured]) -> None:
             for metric in ("micro_f1", "macro_f1"):
                 mean, sd = 100 * summary.mean[metric], 100 * summary.sd[metric]
                 cells.append(f"{mean:.1f} ± {sd:.1f}" if sd >= 0 else f"{mean:.1f}")
-            table.add_row(escape(one.dataset), one.name, summary.name, *cells, rate)
+            table.add_row(literal(one.dataset), one.name, summary.name, *cells, rate)
     results.print(table)

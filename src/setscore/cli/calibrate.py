@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from setscore import __version__
 from setscore.calibration import few_documents, spelt
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
-from setscore.cli.console import progress, remark, results, watch
+from setscore.cli.console import literal, progress, remark, results, watch
 from setscore.cli.tables import abstained, show_labels, show_rows
 from setscore.datasets import Dataset, find_source, load_dataset
 from setscore.ensemble import BLENDS, Ensemble
 from setscore.errors import FewDocumentsWarning, SetScoreError, counted, truncation
 from setscore.experiments import Row, Scored, cross_validated
-from setscore.experiments.blending import OWN, halves, score_blend, split_blend, weigh
+from setscore.experiments.blending import OWN, before_fit, score_blend, split_blend, weigh
 from setscore.experiments.comparison import learnt, seed_classifier
 from setscore.experiments.evaluation import UNFITTED, VALIDATION_SIZE, Kind, unfitted
 from setscore.experiments.report import calibrated, draw_slice, remembering, score_slice
+from setscore.metrics import compare
 from setscore.storage import write_json
 
 FORMAT = "setscore.calibration/1"
@@ -86,7 +86,7 @@ def calibrate(
     before, chosen = scored, None
     if blend is not None:
         cosine = score_blend({"slice": draw_slice(pool, wanted, seed)}, blend)["slice"]
-        before, (scored, chosen) = halves(scored, cosine, blend), weigh(scored, cosine, blend)
+        before, (scored, chosen) = before_fit(scored, cosine, blend), weigh(scored, cosine, blend)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FewDocumentsWarning)
         fitted = calibrated(classifier, pool.labels, scored, kind, chosen)
@@ -104,7 +104,7 @@ def calibrate(
     if out is None:
         remark("the classifier was not saved: --out FILE saves it.")
     else:
-        results.print(f"saved: {escape(str(out))}", soft_wrap=True)
+        results.print(f"saved: {literal(str(out))}", soft_wrap=True)
 
 
 def _remarks(fitted: SetScoreClassifier, scored: Scored, chosen: Ensemble | None, rows: Sequence[Row]) -> Iterator[str]:
@@ -129,13 +129,19 @@ def _seeks_micro_f1(fitted: SetScoreClassifier) -> bool:
 
 
 def _suggested(scored: Scored, drawn: Dataset, kind: Kind, row: Row) -> Iterator[str]:
-    """The blend that the embedded model could have, where enough documents say that it is better."""
-    if few_documents(len(scored)) is not None or not scored.gold.any():
+    """The blend that the embedded model could have, where these documents leave little doubt that it is better."""
+    if few_documents(len(scored)) is not None or not scored.gold.any() or row.decisions is None:
         return
     mixed, _ = weigh(scored, score_blend({"slice": drawn}, OWN)["slice"], OWN)
-    was, now = (100 * one.metrics["micro_f1"] for one in (row, cross_validated(mixed, kind)))
-    if now >= was + WORTH_TELLING:
-        yield f"with --blend {OWN} micro-F1 would be {now:.1f} cross-validated, instead of {was:.1f}."
+    blended = cross_validated(mixed, kind)
+    assert blended.decisions is not None  # as in the row beside it
+    gain = compare(scored.gold, row.decisions, blended.decisions)["micro_f1"]
+    if 100 * gain.difference >= WORTH_TELLING and gain.low > 0:
+        was, now = (100 * one.metrics["micro_f1"] for one in (row, blended))
+        yield (
+            f"with --blend {OWN} micro-F1 would be {now:.1f} cross-validated instead of {was:.1f}, its weights chosen"
+            " on all of these documents."
+        )
 
 
 def _pool(name: str | None, own: options.Own, data_dir: Path | None) -> Dataset:
@@ -156,7 +162,7 @@ def _show(
     fitted: SetScoreClassifier, scored: Scored, rows: Mapping[str, Row], remarks: list[str], *, per_label: bool
 ) -> None:
     results.print(f"fitted on {counted(len(scored), 'document')}, {counted(len(scored.labels), 'label')}")
-    results.print(f"chosen: {escape(fitted.calibration_.choice_)}\n", soft_wrap=True)
+    results.print(f"chosen: {literal(fitted.calibration_.choice_)}\n", soft_wrap=True)
     show_rows(rows)
     last, row = list(rows.items())[-1]
     if per_label:

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
-from setscore.cli.console import remark, results
+from setscore.cli.console import literal, remark, results
 from setscore.datasets import Columns, parse_labels
 from setscore.errors import SetScoreError, counted
 from setscore.experiments.attention import AttentionComparison, Measured
@@ -66,7 +65,7 @@ def show(found: AttentionComparison, backbone: str, documents: int, labels: int)
         table.add_row(measured.mode, f"{measured.documents_per_second:.2f}", *_cells(measured))
     results.print(table)
     results.print(
-        f"\n{escape(backbone)}, {counted(documents, 'document')}, {counted(labels, 'label')}:"
+        f"\n{literal(backbone)}, {counted(documents, 'document')}, {counted(labels, 'label')}:"
         f" {100 * found.flips:.2f}% of {counted(documents * labels, 'decision')} flip, rank correlation"
         f" {found.correlation:.4f}, largest difference of a log-odds {found.largest:.2f}; shared is"
         f" {found.speedup:.1f} times as fast.",

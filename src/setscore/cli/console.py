@@ -1,6 +1,7 @@
 """Where commands print: results to standard output, everything else to standard error."""
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -13,14 +14,20 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from setscore.errors import SetScoreError, counted
 
 WIDTH = 120  # of tables in a file or a pipe, where no terminal sets it
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line ends
 
 results = Console(highlight=False, width=None if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDTH)
 errors = Console(stderr=True, highlight=False)
 
 
 def remark(text: str) -> None:
-    """One line on standard error; brackets are just text."""
-    errors.print(escape(text), soft_wrap=True)
+    """One line on standard error."""
+    errors.print(literal(text), soft_wrap=True)
+
+
+def literal(text: str) -> str:
+    """Text as it is: brackets are no markup, and what would steer a terminal is shown, as in \\x1b."""
+    return escape(CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text))
 
 
 def tell_warnings() -> None:
@@ -87,7 +94,7 @@ def for_each(work: Mapping[str, Callable[[], None]]) -> bool:
             if len(work) == 1:
                 raise
             failed += 1
-            errors.print(f"[bold red]{escape(name)} failed:[/] {escape(str(error))}", soft_wrap=True)
+            errors.print(f"[bold red]{literal(name)} failed:[/] {literal(str(error))}", soft_wrap=True)
     if failed == len(work):
         raise SetScoreError(f"all {failed} datasets failed.")
     if failed:

@@ -3,10 +3,9 @@
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
-from setscore.cli.console import results
+from setscore.cli.console import literal, results
 from setscore.datasets import DATASETS, card, find_source
 
 
@@ -32,5 +31,5 @@ def datasets(
         sizes = [
             f"{source.sizes[split]:,}" if split in source.sizes else "-" for split in ("train", "validation", "test")
         ]
-        table.add_row(key, str(source.labels), *sizes, f"{source.test_size:,}", escape(source.licence))
+        table.add_row(key, str(source.labels), *sizes, f"{source.test_size:,}", literal(source.licence))
     results.print(table)

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from setscore.backbones import load_backbone
 from setscore.cli import options
-from setscore.cli.console import progress, remark, results, watch_steps
+from setscore.cli.console import literal, progress, remark, results, watch_steps
 from setscore.datasets import Columns, parse_labels
 from setscore.datasets.own import has_gold
 from setscore.errors import SetScoreError, counted, truncation
@@ -93,8 +92,8 @@ def diagnose(
     first = found[0]
     sizes = f"{counted(len(material.texts), 'document')}, {counted(len(material.labels), 'label')}"
     title = f"{material.name}, {sizes}, {backbone}"
-    results.print(escape(title), style="bold")
-    results.print(escape(in_words(first, material.labels, found[1] if against else None)), soft_wrap=True)
+    results.print(literal(title), style="bold")
+    results.print(literal(in_words(first, material.labels, found[1] if against else None)), soft_wrap=True)
     _show_slots(first, material.labels)
     _show_labels(first, material.labels)
     _show_wordings(first)
@@ -149,7 +148,7 @@ def _show_slots(found: Measured, labels: LabelSet) -> None:
     for slot, name in enumerate(labels.names):
         cells = (slots.mean[0, slot], 100 * slots.rate[0, slot], 100 * slots.rate[:, slot].mean(), slots.effect[slot])
         table.add_row(
-            str(slot + 1), escape(name), f"{cells[0]:.2f}", f"{cells[1]:.1f}%", f"{cells[2]:.1f}%", f"{cells[3]:+.2f}"
+            str(slot + 1), literal(name), f"{cells[0]:.2f}", f"{cells[1]:.1f}%", f"{cells[2]:.1f}%", f"{cells[3]:+.2f}"
         )
     results.print(table)
     slot = slots.strongest
@@ -171,7 +170,7 @@ def _show_labels(found: Measured, labels: LabelSet) -> None:
     table = _table("Labels, asked one by one", "label", "empty document", *columns)
     for i, name in enumerate(labels.names):
         table.add_row(
-            escape(name), f"{found.empty[i]:.2f}", *(f"{100 * column[i]:.1f}%" for column in columns.values())
+            literal(name), f"{found.empty[i]:.2f}", *(f"{100 * column[i]:.1f}%" for column in columns.values())
         )
     results.print(table)
     if matched is not None:
@@ -188,7 +187,7 @@ def _show_wordings(found: Measured) -> None:
     for one in found.wordings:
         shares = [f"{100 * value:.1f}%" for value in (one.rate, one.flips)]
         scores = [f"{100 * value:.1f}" for value in (one.micro_f1, one.macro_f1) if value is not None]
-        table.add_row(escape(one.template), f"{one.mean:.2f}", *shares, f"{one.correlation:.3f}", *scores)
+        table.add_row(literal(one.template), f"{one.mean:.2f}", *shares, f"{one.correlation:.3f}", *scores)
     results.print(table)
 
 
@@ -199,7 +198,7 @@ def _show_probes(found: Sequence[Probe]) -> None:
         mass = "" if one.mass is None else f"{one.mass:.3f}"
         spread = "" if one.slot_spread is None else f"{one.slot_spread:.2f}"
         first = "" if one.first_slot is None else f"{100 * one.first_slot:.1f}%"
-        table.add_row(escape(one.backbone), f"{one.sharpness:.2f}", separation, mass, spread, first)
+        table.add_row(literal(one.backbone), f"{one.sharpness:.2f}", separation, mass, spread, first)
     results.print(table)
 
 

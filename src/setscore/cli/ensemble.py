@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from setscore.cli import options
-from setscore.cli.console import results
+from setscore.cli.console import literal, results
 from setscore.errors import SetScoreError
 from setscore.experiments import Scored, Summary
 from setscore.experiments.ensembles import measure_ensembles
@@ -72,7 +71,7 @@ def _show(made: list[Summary]) -> None:
             cells.append(f"{mean:.1f} ± {sd:.1f}" if sd >= 0 else f"{mean:.1f}")
         weights = "; ".join(dict.fromkeys(row.choice for row in summary.rows.values()))
         shown = "" if summary.kind == "member" else weights
-        table.add_row(escape(summary.name), *cells, escape(shown), style="dim" if summary.kind == "oracle" else "")
+        table.add_row(literal(summary.name), *cells, literal(shown), style="dim" if summary.kind == "oracle" else "")
     results.print(table)
     seeds = ", ".join(map(str, made[0].rows))
     results.print(f"\nF1 in percent over seeds {seeds}. Oracle weights saw the test documents.", style="dim")

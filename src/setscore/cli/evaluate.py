@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from setscore import __version__
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
-from setscore.cli.console import for_each, progress, remark, results, watch
+from setscore.cli.console import for_each, literal, progress, remark, results, watch
 from setscore.cli.tables import percent, show_groups, show_labels, show_pairs, show_reports
 from setscore.errors import DataFileError, SetScoreError
 from setscore.experiments import PAPER_SETS, prepare_own
@@ -214,7 +213,7 @@ def _compare(
 
 
 def _show_methods(name: str, methods: Sequence[Method]) -> None:
-    table = Table(title=escape(name), title_justify="left", box=None, pad_edge=False)
+    table = Table(title=literal(name), title_justify="left", box=None, pad_edge=False)
     for column in ("scorer", "micro-F1", "macro-F1", "at 0: micro", "macro", "forwards", "docs/s"):
         table.add_column(column, justify="left" if column == "scorer" else "right", overflow="fold")
     for method in methods:
@@ -222,7 +221,7 @@ def _show_methods(name: str, methods: Sequence[Method]) -> None:
         scores = [
             percent(spread, metric).replace(" ± ", "±") for spread in spreads for metric in ("micro_f1", "macro_f1")
         ]
-        table.add_row(escape(method.name), *scores, f"{method.forwards:.1f}", f"{method.speed:.1f}")
+        table.add_row(literal(method.name), *scores, f"{method.forwards:.1f}", f"{method.speed:.1f}")
     results.print(table)
 
 

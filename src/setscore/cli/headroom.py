@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from setscore.cli import options
-from setscore.cli.console import for_each, progress, remark, results, watch
+from setscore.cli.console import for_each, literal, progress, remark, results, watch
 from setscore.errors import SetScoreError
 from setscore.experiments import Scored, Summary, over_trials, trials
 from setscore.experiments.report import few_documents, score_parts
@@ -92,7 +91,7 @@ def _show(made: dict[str, list[Summary]]) -> None:
         best = max(one.mean["micro_f1"] for one in summaries if one.kind == "oracle")
         left = f"{100 * (best - auto):+.1f}" if best >= auto else f"none, auto is {100 * (auto - best):.1f} above"
         passed = passed or best < auto
-        table.add_row(escape(name), *cells, left)
+        table.add_row(literal(name), *cells, left)
     results.print(table)
     results.print("\nmicro-F1/macro-F1 in percent. Oracle thresholds saw the test documents.", style="dim")
     if passed:

@@ -3,12 +3,11 @@
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from setscore.backbones import BACKBONES, backbone_spec, load_backbone
 from setscore.cli import options
-from setscore.cli.console import results
+from setscore.cli.console import literal, results
 
 
 def models(
@@ -38,7 +37,7 @@ def models(
         facts = describe() if describe else {"name": backbone.spec.name}
         width = max(map(len, facts)) + 2
         for key, value in facts.items():
-            results.print(f"{key:{width}}{escape(value)}", soft_wrap=True)
+            results.print(f"{key:{width}}{literal(value)}", soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False)
     for column in ("name", "size", "context", "native", "about"):  # one line each in 80 columns

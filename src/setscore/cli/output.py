@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table
 
-from setscore.cli.console import results
+from setscore.cli.console import literal, results
 from setscore.errors import SetScoreError, unknown_name
 
 BAR = 24  # characters of a full bar
@@ -108,10 +107,10 @@ def _table(answers: Iterable[Answer], _: Layout) -> None:
     for answer in answers:
         results.print()
         if answer.error is not None:
-            results.print(f"[bold]{escape(answer.id)}[/]  [red]{escape(answer.error)}[/]")
+            results.print(f"[bold]{literal(answer.id)}[/]  [red]{literal(answer.error)}[/]")
             continue
         snippet = textwrap.shorten(answer.text, SNIPPET, placeholder=" …")
-        results.print(f"[bold]{escape(answer.id)}[/]  {escape(snippet)}", soft_wrap=False, overflow="fold")
+        results.print(f"[bold]{literal(answer.id)}[/]  {literal(snippet)}", soft_wrap=False, overflow="fold")
         results.print(_bars(answer))
 
 
@@ -124,7 +123,7 @@ def _bars(answer: Answer) -> Table:
         style, mark = ("green", "✓") if applies else ("dim", " ")
         doubt = "?" if label in (answer.undecided or ()) else ""
         bar = "█" * round(probability * BAR)
-        table.add_row(f"   {mark}{doubt}", f"{probability:4.0%}", bar, escape(label), style=style)
+        table.add_row(f"   {mark}{doubt}", f"{probability:4.0%}", bar, literal(label), style=style)
     if len(ranked) > shown:
         table.add_row("", "", "", f"and {len(ranked) - shown} more, all less likely", style="dim")
     return table

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from rich.markup import escape
 from rich.table import Table
 
-from setscore.cli.console import remark, results
+from setscore.cli.console import literal, remark, results
 from setscore.experiments import Row, Spread, Summary
 from setscore.experiments.evaluation import UNFITTED
 from setscore.experiments.pairs import Pair
@@ -15,8 +14,8 @@ from setscore.experiments.report import WHOLE, Report
 
 ECE = "ECE: how far probabilities are from the truth, 0 is best; raw: before the calibration."
 LEGEND = {  # by how the name of a row begins
-    UNFITTED: f"{UNFITTED}: the model with nothing fitted; the rows above it: calibrated on labelled documents.",
-    "auto + ": "auto + own-cosine: the model's own sentence embedding has a say too, as with --blend own-cosine.",
+    UNFITTED: f"{UNFITTED}: before anything is fitted; auto, paper and the like: calibrated on labelled documents.",
+    "auto + ": "+ own-cosine: the model's own sentence embedding has a say too, as with --blend own-cosine.",
     "label prior": "label prior: the labels' own rates, without reading a text.",
     "every label": "every label: all labels for all documents.",
     "cosine": "cosine: a sentence encoder in place of the model, calibrated in the same way.",
@@ -52,7 +51,7 @@ def show_reports(reports: Sequence[Report]) -> None:
     table = _scores("dataset", "decided by")
     for made in reports:
         for number, summary in enumerate(made.summaries):
-            name = escape(made.name) if number == 0 else ""
+            name = literal(made.name) if number == 0 else ""
             end = number + 1 == len(made.summaries)
             table.add_row(name, *_cells(summary), style="dim" if summary.kind == "oracle" else "", end_section=end)
     results.print(table)
@@ -75,7 +74,7 @@ def show_rows(rows: Mapping[str, Row]) -> None:
     table = _scores("decided by")
     for name, row in rows.items():
         scores = [with_interval(row, metric) for metric in ("micro_f1", "macro_f1")]
-        table.add_row(escape(name), *scores, f"{row.metrics['ece_raw']:.3f}", f"{row.metrics['ece']:.3f}")
+        table.add_row(literal(name), *scores, f"{row.metrics['ece_raw']:.3f}", f"{row.metrics['ece']:.3f}")
     results.print(table)
     results.print(f"\nF1 in percent, bootstrap intervals (95%). {ECE}", style="dim")
 
@@ -85,32 +84,32 @@ def show_groups(made: Report, column: str) -> None:
     table = Table(box=None, pad_edge=False)
     for title in (column, "documents", "decided by", "micro-F1", "macro-F1", "macro-F1 present"):
         left = title in (column, "decided by")
-        table.add_column(escape(title), justify="left" if left else "right", no_wrap=not left, overflow="fold")
+        table.add_column(literal(title), justify="left" if left else "right", no_wrap=not left, overflow="fold")
     models = [summary for summary in made.summaries if summary.kind == "model"]
     for value in models[0].groups:
         for number, summary in enumerate(models):
             found = summary.groups[value]
-            group = [escape(value), f"{found.mean['documents']:.1f}".removesuffix(".0")] if number == 0 else ["", ""]
+            group = [literal(value), f"{found.mean['documents']:.1f}".removesuffix(".0")] if number == 0 else ["", ""]
             scores = [percent(found, metric) for metric in ("micro_f1", "macro_f1", "macro_f1_present")]
-            table.add_row(*group, escape(summary.name), *scores, end_section=number + 1 == len(models))
+            table.add_row(*group, literal(summary.name), *scores, end_section=number + 1 == len(models))
     results.print("")
     results.print(table)
     seeds = ", a mean over seeds" if len(made.trials) > 1 else ""
     present = "macro-F1 present leaves out labels without a gold document in the group"
     results.print(
-        f"\nF1 in percent by {escape(column)}. Documents are those measured on{seeds}; {present}.", style="dim"
+        f"\nF1 in percent by {literal(column)}. Documents are those measured on{seeds}; {present}.", style="dim"
     )
 
 
 def show_labels(title: str, runs: Sequence[Sequence[Mapping[str, Any]]]) -> None:
     """One row for each label, the mean of the tables `runs` (one for each seed)."""
-    table = Table(title=escape(title), title_justify="left", box=None, pad_edge=False)
+    table = Table(title=literal(title), title_justify="left", box=None, pad_edge=False)
     for column in ("label", "gold", "predicted", "precision", "recall", "F1"):
         table.add_column(column, justify="left" if column == "label" else "right", overflow="fold")
     for same in zip(*runs, strict=True):
         counts = [f"{np.mean([one[key] for one in same]):.1f}".removesuffix(".0") for key in ("gold", "predicted")]
         shares = [f"{100 * np.mean([one[key] for one in same]):.1f}" for key in ("precision", "recall", "f1")]
-        table.add_row(escape(str(same[0]["label"])), *counts, *shares)
+        table.add_row(literal(str(same[0]["label"])), *counts, *shares)
     results.print("")
     results.print(table)
     seeds = ", means over seeds" if len(runs) > 1 else ""
@@ -119,7 +118,7 @@ def show_labels(title: str, runs: Sequence[Sequence[Mapping[str, Any]]]) -> None
 
 def show_pairs(name: str, pairs: Sequence[Pair]) -> None:
     """Differences with intervals and p-values, seed by seed."""
-    table = Table(title=escape(f"{name}, paired tests"), title_justify="left", box=None, pad_edge=False)
+    table = Table(title=literal(f"{name}, paired tests"), title_justify="left", box=None, pad_edge=False)
     for column in ("difference", "seed", "micro-F1", "p", "macro-F1", "p"):
         numeric = column != "difference"
         table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
@@ -131,7 +130,7 @@ def show_pairs(name: str, pairs: Sequence[Pair]) -> None:
                 low, high = 100 * found.low, 100 * found.high
                 cells += [f"{100 * found.difference:+.1f} ({low:+.1f} to {high:+.1f})", f"{found.p_value:.3f}"]
             drawn = "" if seed == WHOLE else str(seed)
-            table.add_row(escape(what), drawn, *cells, end_section=number + 1 == len(pair.seeds))
+            table.add_row(literal(what), drawn, *cells, end_section=number + 1 == len(pair.seeds))
     results.print("")
     results.print(table)
     results.print(
@@ -152,4 +151,4 @@ def _cells(summary: Summary) -> list[str]:
     (row, *more) = summary.rows.values()
     scores = [percent(summary, metric) if more else with_interval(row, metric) for metric in ("micro_f1", "macro_f1")]
     errors_ = [f"{summary.mean[key]:.3f}" if key in summary.mean else "" for key in ("ece_raw", "ece")]
-    return [escape(summary.name), *scores, *errors_]
+    return [literal(summary.name), *scores, *errors_]

@@ -13,6 +13,7 @@ from setscore.records import Document, text_problem
 
 DOCUMENT_FILES = (".txt", ".csv", ".jsonl")
 SHOWN = 5  # rows that a note names
+UTF_16 = ("\udcff\udcfe", "\udcfe\udcff")  # how a file in UTF-16 begins when it is read as UTF-8
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,10 @@ def _csv_rows(stream: TextIO, columns: Columns) -> Iterator[Row]:
     number = 0
     try:
         header = list(reader.fieldnames or [])
+        if not header:
+            raise DataFileError("the CSV is empty: its first line names the columns.")
+        if header[0].startswith(UTF_16):
+            raise DataFileError("the CSV is UTF-16; save it as UTF-8.")
         for what, column in (("text", columns.text), ("id", columns.id)):
             if column is not None and column not in header:
                 raise DataFileError(

@@ -80,6 +80,8 @@ def _from_csv(content: str) -> list[Label]:
 def _from_structure(value: Any) -> Any:
     if isinstance(value, dict):
         return {_name(name): description for name, description in value.items()}
+    if value is None:
+        raise DataFileError("there is nothing in it. Labels are a list, or a mapping of names to descriptions.")
     if not isinstance(value, list):
         raise DataFileError(f"labels are a list or a mapping, got {type(value).__name__}.")
     return [_from_record(entry) if isinstance(entry, dict) else _name(entry) for entry in value]

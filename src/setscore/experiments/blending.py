@@ -13,7 +13,7 @@ from setscore import ensemble
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset
 from setscore.ensemble import BLENDS, Ensemble
-from setscore.experiments.evaluation import Row, Trial, evaluate
+from setscore.experiments.evaluation import Row, Trial, evaluate, unfitted
 from setscore.experiments.scored import Scored
 from setscore.experiments.slices import trials
 from setscore.experiments.yardsticks import score_cosine, without_raw
@@ -43,7 +43,7 @@ def weigh(model: Scored, cosine: Scored, name: str) -> tuple[Scored, Ensemble]:
     return _mixed(chosen, model, cosine, name), chosen
 
 
-def halves(model: Scored, cosine: Scored, name: str) -> Scored:
+def before_fit(model: Scored, cosine: Scored, name: str) -> Scored:
     """The mixture before anything is fitted."""
     plain = ensemble.blend_of(name)
     assert plain is not None  # a name was given
@@ -59,19 +59,24 @@ def _mixed(blend: Ensemble, model: Scored, cosine: Scored, name: str) -> Scored:
 def blend_trials(
     drawn: Sequence[Trial], cosines: Mapping[str, Scored], name: str
 ) -> tuple[list[Trial], list[Trial], list[str]]:
-    """The trials blended: as before `fit`, and with the weights of each seed's validation documents; and a remark."""
+    """The trials blended: as before `fit`, and with the weights of each seed's validation documents; these in words."""
     before, after, chosen = [], [], []
     for trial, other in zip(drawn, trials(cosines, [trial.seed for trial in drawn]), strict=True):
         validation, weighed = weigh(trial.validation, other.validation, name)
-        before.append(replace(trial, test=halves(trial.test, other.test, name)))
+        before.append(replace(trial, test=before_fit(trial.test, other.test, name)))
         after.append(Trial(trial.seed, validation, _mixed(weighed, trial.test, other.test, name)))
-        chosen.append(f"seed {trial.seed} {weighed.sentence()}")
-    return before, after, [f"blend: {'; '.join(chosen)}."]
+        chosen.append(weighed.sentence())
+    return before, after, chosen
 
 
-def beside(drawn: Sequence[Trial], cosines: Mapping[str, Scored], name: str = OWN) -> dict[int, Row]:
-    """What a blend would give with the default calibration, by seed: a row beside those of the model alone."""
-    _, mixed, _ = blend_trials(drawn, cosines, name)
-    found = {trial.seed: evaluate(trial.validation, trial.test, [DEFAULT])[0] for trial in mixed}
-    title = f"{DEFAULT} + {name}"
-    return {seed: replace(row, name=title, kind="yardstick", metrics=without_raw(row)) for seed, row in found.items()}
+def beside(drawn: Sequence[Trial], cosines: Mapping[str, Scored], name: str = OWN) -> dict[int, list[Row]]:
+    """What a blend would give with the default calibration and before `fit`, by seed: rows beside the model's own."""
+    before, after, chosen = blend_trials(drawn, cosines, name)
+    found = {}
+    for plain, mixed, weights in zip(before, after, chosen, strict=True):
+        fitted = evaluate(mixed.validation, mixed.test, [DEFAULT])[0]
+        rows = [replace(fitted, choice=f"{weights}; {fitted.choice}"), unfitted(plain.test)]
+        found[plain.seed] = [
+            replace(row, name=f"{row.name} + {name}", kind="yardstick", metrics=without_raw(row)) for row in rows
+        ]
+    return found

@@ -131,22 +131,23 @@ def report(
     remarks = [*_remarks(experiment, scored), *few_documents(drawn)]
     if blend is not None:
         cosines = score_blend(experiment.parts, blend, folder)
-        before, drawn, told = blend_trials(drawn, cosines, blend)
-        remarks += told
+        before, drawn, chosen = blend_trials(drawn, cosines, blend)
+        told = (f"seed {trial.seed} {weights}" for trial, weights in zip(drawn, chosen, strict=True))
+        remarks.append(f"blend: {'; '.join(told)}.")
     model = [*over_trials(drawn, kinds), *summarise({trial.seed: [unfitted(trial.test)] for trial in before})]
     config = dict(next(iter(scored.values())).config) | ({} if blend is None else {"blend": blend})
     others: list[Summary] = []
     if yardsticks:
         rows = {trial.seed: [label_prior(trial.validation, trial.test), every_label(trial.test)] for trial in drawn}
         if blend is None and DEFAULT in kinds and config.get("backbone") == BLENDS[OWN]:
-            for seed, row in beside(drawn, score_blend(experiment.parts, OWN, folder)).items():
-                rows[seed].insert(0, row)
+            for seed, more in beside(drawn, score_blend(experiment.parts, OWN, folder)).items():
+                rows[seed] = more + rows[seed]
         try:
             for seed, more in _cosine_rows(experiment, seeds, kinds, folder and folder / "cosine", encode).items():
                 rows[seed] += more
             remarks.append("the cosine yardstick reads at most the first 256 tokens of a document.")
         except MissingExtraError as error:
-            remarks.append(f"the cosine yardstick is left out: {error}")
+            remarks.append(f"left out: {error}")
         others = summarise(rows)
     honest, oracle = ([s for s in model if (s.kind == "oracle") == wanted] for wanted in (False, True))
     parts = tuple(honest + others + oracle)
