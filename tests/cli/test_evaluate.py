@@ -409,9 +409,9 @@ def test_what_a_blend_would_give_is_shown_beside_auto(own):
     options = ["--separator", "|", "--seeds", "13"]
     code, out, _ = setscore("evaluate", *OWN, *options, "--calibration", "auto", "--json", "both.json", folder=own)
     assert code == 0
-    assert "+ own-cosine: the model's own sentence embedding has a say too" in out
+    assert "auto + own-cosine: the model's own sentence embedding has a say too" in out
     rows = [row["name"] for row in json.loads((own / "both.json").read_text())["datasets"]["own.csv"]["rows"]]
-    assert rows[:5] == ["auto", "threshold 0.5", "auto + own-cosine", "threshold 0.5 + own-cosine", "label prior"]
+    assert rows[:4] == ["auto", "threshold 0.5", "auto + own-cosine", "label prior"]
     code, out, _ = setscore("evaluate", *OWN, *options, "--calibration", "auto", "--no-yardsticks", folder=own)
     assert (code, "own-cosine" in out) == (0, False)
 

@@ -15,7 +15,7 @@ from setscore.experiments.report import WHOLE, Report
 ECE = "ECE: how far probabilities are from the truth, 0 is best; raw: before the calibration."
 LEGEND = {  # by how the name of a row begins
     UNFITTED: f"{UNFITTED}: before anything is fitted; auto, paper and the like: calibrated on labelled documents.",
-    "auto + ": "+ own-cosine: the model's own sentence embedding has a say too, as with --blend own-cosine.",
+    "auto + ": "auto + own-cosine: the model's own sentence embedding has a say too, as with --blend own-cosine.",
     "label prior": "label prior: the labels' own rates, without reading a text.",
     "every label": "every label: all labels for all documents.",
     "cosine": "cosine: a sentence encoder in place of the model, calibrated in the same way.",

@@ -13,7 +13,7 @@ from setscore import ensemble
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset
 from setscore.ensemble import BLENDS, Ensemble
-from setscore.experiments.evaluation import Row, Trial, evaluate, unfitted
+from setscore.experiments.evaluation import Row, Trial, evaluate
 from setscore.experiments.scored import Scored
 from setscore.experiments.slices import trials
 from setscore.experiments.yardsticks import score_cosine, without_raw
@@ -69,14 +69,12 @@ def blend_trials(
     return before, after, chosen
 
 
-def beside(drawn: Sequence[Trial], cosines: Mapping[str, Scored], name: str = OWN) -> dict[int, list[Row]]:
-    """What a blend would give with the default calibration and before `fit`, by seed: rows beside the model's own."""
-    before, after, chosen = blend_trials(drawn, cosines, name)
-    found = {}
-    for plain, mixed, weights in zip(before, after, chosen, strict=True):
-        fitted = evaluate(mixed.validation, mixed.test, [DEFAULT])[0]
-        rows = [replace(fitted, choice=f"{weights}; {fitted.choice}"), unfitted(plain.test)]
-        found[plain.seed] = [
-            replace(row, name=f"{row.name} + {name}", kind="yardstick", metrics=without_raw(row)) for row in rows
-        ]
+def beside(drawn: Sequence[Trial], cosines: Mapping[str, Scored], name: str = OWN) -> dict[int, Row]:
+    """What a blend would give with the default calibration, by seed: a row beside those of the model alone."""
+    _, mixed, chosen = blend_trials(drawn, cosines, name)
+    title, found = f"{DEFAULT} + {name}", {}
+    for trial, weights in zip(mixed, chosen, strict=True):
+        row = evaluate(trial.validation, trial.test, [DEFAULT])[0]
+        choice, metrics = f"{weights}; {row.choice}", without_raw(row)
+        found[trial.seed] = replace(row, name=title, kind="yardstick", choice=choice, metrics=metrics)
     return found

@@ -140,8 +140,8 @@ def report(
     if yardsticks:
         rows = {trial.seed: [label_prior(trial.validation, trial.test), every_label(trial.test)] for trial in drawn}
         if blend is None and DEFAULT in kinds and config.get("backbone") == BLENDS[OWN]:
-            for seed, more in beside(drawn, score_blend(experiment.parts, OWN, folder)).items():
-                rows[seed] = more + rows[seed]
+            for seed, row in beside(drawn, score_blend(experiment.parts, OWN, folder)).items():
+                rows[seed].insert(0, row)
         try:
             for seed, more in _cosine_rows(experiment, seeds, kinds, folder and folder / "cosine", encode).items():
                 rows[seed] += more
