@@ -2,17 +2,21 @@
 
     setscore evaluate all --data-dir DATA --save scores
     python benchmarks/few_documents.py --scores scores
+    python benchmarks/few_documents.py --scores scores --blend
     python benchmarks/few_documents.py --scores scores --within --steady 0 50 100 200 inf
 
 For every seed (13, 17, 23) some of the 200 validation documents are drawn three times, the calibration `auto` is fitted
 on them and measured on the development documents outside of the 200. "0" is what stands in before `fit`. With --within
 it is measured on the rest of the 200 instead, for choosing between ways to calibrate: --steady compares how little the
-observed best threshold counts beside the expected one (`setscore.calibration.objectives`).
+observed best threshold counts beside the expected one (`setscore.calibration.objectives`). --blend mixes in the model's
+own cosine, with weights from the same few documents.
 """
 
 import argparse
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +24,9 @@ import numpy as np
 from setscore.calibration import make, objectives, unfitted
 from setscore.errors import FewDocumentsWarning
 from setscore.experiments import PAPER_SETS
+from setscore.experiments.blending import OWN, before_fit, weigh
 from setscore.experiments.evaluation import Trial
+from setscore.experiments.scored import Scored
 from setscore.experiments.slices import load_parts, trials
 from setscore.metrics import decision_metrics
 
@@ -35,6 +41,7 @@ def main() -> None:
     parser.add_argument("--scores", type=Path, required=True)
     parser.add_argument("--kind", default="auto", help="the calibration")
     parser.add_argument("--sets", nargs="+", default=PAPER_SETS)
+    parser.add_argument("--blend", action="store_true", help="as with blend='own-cosine'")
     parser.add_argument("--within", action="store_true", help="measure inside the validation documents")
     parser.add_argument("--steady", nargs="+", type=float, default=[objectives.STEADY], metavar="GOLD LABELS")
     arguments = parser.parse_args()
@@ -42,23 +49,31 @@ def main() -> None:
     several = len(arguments.steady) > 1
     print(f"| documents | {'steady | ' if several else ''}" + " | ".join(arguments.sets) + " | mean |")
     print("|---:|" + "---:|" * (len(arguments.sets) + 1 + several))
-    drawn = {name: trials(load_parts(arguments.scores / f"{name}-development"), SEEDS) for name in arguments.sets}
+    drawn = {name: read(arguments.scores / f"{name}-development", blend=arguments.blend) for name in arguments.sets}
     for count in WITHIN if arguments.within else COUNTS:
         for steady in arguments.steady:
             objectives.STEADY = steady or 1e-9
-            found = [over_seeds(made, count, arguments.kind, within=arguments.within) for made in drawn.values()]
+            found = [over_seeds(*made, count, arguments.kind, within=arguments.within) for made in drawn.values()]
             cells = [f"{micro:.1f} / {macro:.1f}" for micro, macro in [*found, np.mean(found, axis=0)]]
             print(f"| {count} | {f'{steady:g} | ' if several else ''}" + " | ".join(cells) + " |", flush=True)
 
 
-def over_seeds(several: Sequence[Trial], count: int, kind: str, *, within: bool) -> np.ndarray:
+def read(folder: Path, *, blend: bool) -> tuple[list[Trial], list[Trial]]:
+    """The trials of a set, and the same of the cosine where one is blended in."""
+    return trials(load_parts(folder), SEEDS), trials(load_parts(folder / OWN), SEEDS) if blend else []
+
+
+def over_seeds(
+    several: Sequence[Trial], cosines: Sequence[Trial], count: int, kind: str, *, within: bool
+) -> np.ndarray:
     """Micro and macro F1 in percent, means over seeds and draws."""
     found = []
-    for trial in several:
+    for trial, cosine in zip_longest(several, cosines):
         for number in range(DRAWS if 0 < count < len(trial.validation) else 1):
             order = np.random.default_rng([trial.seed, number, count]).permutation(len(trial.validation))
-            known, rest = trial.validation.take(np.sort(order[:count])), trial.validation.take(order[count:])
-            test = rest if within else trial.test
+            known, test = parts(trial, order, count, within=within)
+            if cosine is not None:
+                known, test = blended((known, test), parts(cosine, order, count, within=within))
             if count == 0:
                 calibration = unfitted("setscore-mini", len(test.labels), 0.5)
             else:
@@ -66,6 +81,20 @@ def over_seeds(several: Sequence[Trial], count: int, kind: str, *, within: bool)
             metrics = decision_metrics(test.gold, calibration.predict(test.log_odds))
             found.append([100 * metrics["micro_f1"], 100 * metrics["macro_f1"]])
     return np.mean(found, axis=0)
+
+
+def parts(trial: Trial, order: np.ndarray, count: int, *, within: bool) -> tuple[Scored, Scored]:
+    """The documents that are known, and those to measure on."""
+    known, rest = trial.validation.take(np.sort(order[:count])), trial.validation.take(order[count:])
+    return known, rest if within else trial.test
+
+
+def blended(model: tuple[Scored, Scored], cosine: tuple[Scored, Scored]) -> tuple[Scored, Scored]:
+    """Both parts with the cosine's say in them; without a known document it counts as before `fit`."""
+    if not len(model[0]):
+        return model[0], before_fit(model[1], cosine[1], OWN)
+    known, chosen = weigh(model[0], cosine[0], OWN)
+    return known, replace(model[1], log_odds=chosen.mix({"model": model[1].log_odds, OWN: cosine[1].log_odds}))
 
 
 if __name__ == "__main__":
