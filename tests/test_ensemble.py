@@ -121,6 +121,30 @@ def test_small_and_one_sided_slices_work():
         assert sum(found.weights) == 1
 
 
+def drawn_members(seed, noise):
+    """A model that knows something of 30 documents, and another that knows as much apart from so much noise."""
+    random = np.random.default_rng(seed)
+    gold = random.random((30, 3)) < 0.4
+    known = np.where(gold, 1.0, -1.0)
+    model, other = (known + random.normal(scale=scale, size=gold.shape) for scale in (2.0, noise))
+    return {"model": model, "other": other}, gold
+
+
+def test_in_doubt_the_model_stays_alone():
+    """A member that is only noise wins a share by luck in some draws; one that knows a lot keeps it in all."""
+    for noise, kept in ((50.0, False), (1.0, True)):
+        shares = []
+        for seed in range(30):
+            members, gold = drawn_members(seed, noise)
+            free, doubting = fit(members, gold), fit(members, gold, in_doubt="model")
+            assert doubting.weights in (free.weights, (1.0, 0.0))
+            assert doubting.validation <= free.validation
+            shares.append((free.weights[1] > 0, doubting.weights[1] > 0))
+        lucky, trusted = np.sum(shares, axis=0)
+        assert trusted == 30 if kept else trusted <= lucky / 2
+        assert lucky > 4  # else the draws show nothing
+
+
 def words(texts):
     return np.array([[0.1, *(text.lower().count(word) for word in ("oil", "match", "song"))] for text in texts])
 

@@ -22,6 +22,7 @@ from setscore.shortlist import EMBEDDED, ENCODER, Encode, load_encoder, unit
 
 STEPS = 4  # the grid's quarters
 FOLDS, SEED = 5, 13
+DOUBT = 1.0  # standard errors; inside the validation slices better than 0, 2 and 3 with 25 documents or more
 RATE_NOT_ASKED = 1e-3  # the probability of a label that was not asked, where likelihoods are compared
 LEAST_SLOPE = 1e-3  # a member that points the wrong way on the slice is muted, never turned round
 # What the classifier mixes its model with: a cosine, of which encoder. The second needs no extra.
@@ -77,11 +78,14 @@ class Ensemble:
         return " + ".join(f"{weight:g} {name}" for weight, name in used)
 
 
-def fit(members: Mapping[str, FloatArray], gold: BoolArray, steps: int = STEPS) -> Ensemble:
+def fit(
+    members: Mapping[str, FloatArray], gold: BoolArray, steps: int = STEPS, in_doubt: str | None = None
+) -> Ensemble:
     """Weights with the highest cross-validated likelihood; of equals the one with fewest members.
 
     Scales are fitted on four fifths and judge the last, in turn. A few hundred documents tell weights apart by their
-    likelihood; F1 at a threshold jumps too much, and another draw of the slice would choose others.
+    likelihood; F1 at a threshold jumps too much, and another draw of the slice would choose others. `in_doubt` names
+    a member that stays alone unless the best mixture is likelier by more than DOUBT standard errors over documents.
     """
     check_same(members, gold)
     names, folds = tuple(members), _folds(len(gold))
@@ -89,16 +93,21 @@ def fit(members: Mapping[str, FloatArray], gold: BoolArray, steps: int = STEPS) 
     if len(parts) == 1:  # one document: nothing to cross-validate
         parts = [(parts[0][1], parts[0][1])]
     scales = [[_scale(members[name][rest], gold[rest]) for name in names] for rest, _ in parts]
-    found: dict[tuple[float, ...], float] = {}
+    found: dict[tuple[float, ...], FloatArray] = {}
     for weights in simplex(len(names), steps):
-        total = 0.0
+        each = np.zeros(len(gold))
         for (rest, held), scale in zip(parts, scales, strict=True):
             mixed = Ensemble(names, weights, tuple(scale)).mix(members)
-            total += _likelihood(mixed[rest], gold[rest], mixed[held], gold[held])
-        found[weights] = total / gold.size
-    chosen = max(found, key=lambda weights: (found[weights], -sum(weight > 0 for weight in weights)))
+            each[held] = _likelihoods(mixed[rest], gold[rest], mixed[held], gold[held])
+        found[weights] = each
+    chosen = max(found, key=lambda weights: (found[weights].sum(), -sum(weight > 0 for weight in weights)))
+    if in_doubt is not None:
+        alone = tuple(float(name == in_doubt) for name in names)
+        gain = found[chosen] - found[alone]
+        if gain.mean() <= DOUBT * gain.std() / np.sqrt(len(gain)):
+            chosen = alone
     whole = tuple(_scale(members[name], gold) for name in names)
-    return Ensemble(names, chosen, whole, found[chosen], len(found))
+    return Ensemble(names, chosen, whole, float(found[chosen].sum()) / gold.size, len(found))
 
 
 def oracle(members: Mapping[str, FloatArray], gold: BoolArray, steps: int = STEPS) -> tuple[Ensemble, float]:
@@ -166,7 +175,7 @@ def blended(
     name = next(name for name in blend.names if name in BLENDS)
     encode = load_encoder(BLENDS[name], purpose=f"blend={name!r}")
     members = {"model": scores.log_odds, name: cosines([document.text for document in documents], labels, encode)}
-    chosen = blend if gold is None else fit(members, gold)
+    chosen = blend if gold is None else fit(members, gold, in_doubt="model")
     log_odds = np.where(scores.scored, chosen.mix(members), -np.inf)
     return replace(scores, log_odds=log_odds), chosen
 
@@ -202,25 +211,27 @@ def _scale(log_odds: FloatArray, gold: BoolArray) -> tuple[float, float]:
     return slope / spread, float(bias) - slope * float(values.mean()) / spread
 
 
-def _likelihood(fitted: FloatArray, known: BoolArray, held: FloatArray, gold: BoolArray) -> float:
-    """Log-likelihood of `gold` given `held`, by a logistic regression on log-odds and the labels' rates.
+def _likelihoods(fitted: FloatArray, known: BoolArray, held: FloatArray, gold: BoolArray) -> FloatArray:
+    """Log-likelihood of each document's `gold` given `held`: a logistic regression on log-odds and the labels' rates.
 
     Without the rates a member would be preferred for knowing which labels are frequent, which the calibration that
     follows learns anyway.
     """
     rates = logit((known.sum(axis=0) + 0.5) / (len(known) + 1))
     seen, asked = np.isfinite(fitted), np.isfinite(held)
-    missed = float(np.log(RATE_NOT_ASKED) * (gold & ~asked).sum())
+    missed = np.log(RATE_NOT_ASKED) * (gold & ~asked).sum(axis=1)
     if not known[seen].any() or known[seen].all() or np.ptp(fitted[seen]) == 0 or not asked.any():
-        return missed - float(np.logaddexp(0, np.where(gold, -held, held))[asked].sum())
+        return np.asarray(missed - np.where(asked, np.logaddexp(0, np.where(gold, -held, held)), 0).sum(axis=1))
     spread = float(fitted[seen].std())
 
     def features(scores: FloatArray, which: BoolArray) -> FloatArray:
         return np.stack([scores[which] / spread, np.broadcast_to(rates, scores.shape)[which]], axis=1)
 
     *slopes, bias = fit_logistic(features(fitted, seen), known[seen])
+    surprise = np.zeros(held.shape)
     z = features(held, asked) @ np.array(slopes) + bias
-    return missed - float(np.logaddexp(0, np.where(gold[asked], -z, z)).sum())
+    surprise[asked] = np.logaddexp(0, np.where(gold[asked], -z, z))
+    return np.asarray(missed - surprise.sum(axis=1))
 
 
 def _folds(documents: int) -> Any:

@@ -2,7 +2,6 @@
 
 import re
 import reprlib
-import unicodedata
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -249,7 +248,7 @@ def text_problem(value: object) -> str | None:
     if not isinstance(value, str):
         kind = "None" if value is None else f"{reprlib.repr(value)} of type {type(value).__name__}"
         return f"is {kind}, not a text"
-    if not any(_visible(character) for character in value):
+    if not value.strip():
         return "is empty or blank"
     if (surrogate := _SURROGATE.search(value)) is None:
         return None
@@ -260,11 +259,6 @@ def text_problem(value: object) -> str | None:
         f"holds a lone surrogate (U+{code:04X}) at character {place}, which is no valid text;"
         " decode the source with errors='replace'"
     )
-
-
-def _visible(character: str) -> bool:
-    """Neither a space nor a control or format character; a lone surrogate is told apart later."""
-    return unicodedata.category(character) not in ("Cc", "Cf", "Zs", "Zl", "Zp")
 
 
 def as_documents(documents: Any) -> list[Document]:

@@ -16,7 +16,7 @@ from setscore.ensemble import BLENDS, Ensemble
 from setscore.experiments.evaluation import Row, Trial, evaluate
 from setscore.experiments.scored import Scored
 from setscore.experiments.slices import trials
-from setscore.experiments.yardsticks import score_cosine, without_raw
+from setscore.experiments.yardsticks import score_cosine
 
 OWN = "own-cosine"  # the blend that costs least: of the embedded model with its own sentence embedding
 DEFAULT = "auto"
@@ -39,7 +39,7 @@ def score_blend(parts: Mapping[str, Dataset], name: str, folder: Path | None = N
 
 def weigh(model: Scored, cosine: Scored, name: str) -> tuple[Scored, Ensemble]:
     """The mixture, with weights chosen by cross-validation on these very documents."""
-    chosen = ensemble.fit({"model": model.log_odds, name: cosine.log_odds}, model.gold)
+    chosen = ensemble.fit({"model": model.log_odds, name: cosine.log_odds}, model.gold, in_doubt="model")
     return _mixed(chosen, model, cosine, name), chosen
 
 
@@ -75,6 +75,6 @@ def beside(drawn: Sequence[Trial], cosines: Mapping[str, Scored], name: str = OW
     title, found = f"{DEFAULT} + {name}", {}
     for trial, weights in zip(mixed, chosen, strict=True):
         row = evaluate(trial.validation, trial.test, [DEFAULT])[0]
-        choice, metrics = f"{weights}; {row.choice}", without_raw(row)
+        choice, metrics = f"{weights}; {row.choice}", row.without_raw()
         found[trial.seed] = replace(row, name=title, kind="yardstick", choice=choice, metrics=metrics)
     return found

@@ -64,6 +64,10 @@ class Row:
     labels: Sequence[Mapping[str, Any]] = ()
     decisions: BoolArray | None = field(default=None, repr=False, compare=False)
 
+    def without_raw(self) -> dict[str, float]:
+        """The metrics without "ece_raw", for scores that were no probabilities before calibration."""
+        return {key: value for key, value in self.metrics.items() if key != "ece_raw"}
+
 
 @dataclass(frozen=True)
 class Trial:

@@ -88,9 +88,4 @@ def cosine(validation: Scored, test: Scored, kinds: Sequence[Kind]) -> list[Row]
         slope, bias = 1.0, 0.0  # nothing to learn from
     fitted, measured = (replace(part, log_odds=slope * part.log_odds + bias) for part in (validation, test))
     rows = [row for row in evaluate(fitted, measured, kinds) if row.kind == "model"]
-    return [replace(row, name=f"cosine, {row.name}", kind="yardstick", metrics=without_raw(row)) for row in rows]
-
-
-def without_raw(row: Row) -> dict[str, float]:
-    """Without "ece_raw": before calibration a cosine is no probability."""
-    return {key: value for key, value in row.metrics.items() if key != "ece_raw"}
+    return [replace(row, name=f"cosine, {row.name}", kind="yardstick", metrics=row.without_raw()) for row in rows]
