@@ -3,8 +3,9 @@
     u(x) = sum_k w_k (a_k u_k(x) + b_k),    w_k >= 0,  sum_k w_k = 1
 
 a_k and b_k bring members to one scale (a cosine is no log-odds) and come from a logistic regression on the slice. The
-grid is the simplex in quarters: every member alone, every pair in quarters, every triple, and both blends that the
-paper prints. A member alone is a grid point, so what is chosen is never below it in the score that is compared.
+grid is the simplex in quarters: every member alone, every mixture whose weights are quarters, and so both blends that
+the paper prints. A member alone is a grid point, so what is chosen is never below it in the score that is compared. The
+classifier's own blend keeps its model alone in doubt.
 """
 
 from collections.abc import Mapping, Sequence
