@@ -401,6 +401,11 @@ def test_a_blend_is_weighed_and_saved(own):
     model = SetScoreClassifier.load(own / "blended.json")
     assert Ensemble.of(model.blend).sentence() == said
     assert "own-cosine" in Ensemble.of(model.blend).names
+    code, out, err = setscore(
+        "evaluate", *OWN[:2], *OWN[4:], "--separator", "|", "--classifier", "blended.json", folder=own
+    )
+    assert (code, "threshold 0.5" in out) == (0, False)
+    assert "no row threshold 0.5: the scores are a blend, whose weights are fitted too." in err
     code, out, err = setscore("evaluate", *OWN, *options, "--no-yardsticks", "--seeds", "13", folder=own)
     assert (code, "own.csv: blend: seed 13 " in err) == (0, True)
 

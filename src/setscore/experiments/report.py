@@ -18,6 +18,7 @@ from setscore.ensemble import BLENDS, Ensemble
 from setscore.errors import MissingExtraError, TruncationWarning, truncation
 from setscore.experiments.blending import DEFAULT, OWN, beside, blend_trials, score_blend
 from setscore.experiments.evaluation import (
+    UNFITTED,
     Kind,
     Row,
     Summary,
@@ -158,10 +159,13 @@ def report_saved(experiment: Experiment, scored: Mapping[str, Scored], classifie
     """A fitted classifier on all documents of one part; a remark if it was fitted on some of them."""
     (test,) = scored.values()
     trial = Trial(WHOLE, test.take(np.arange(0)), test)
-    plain = [unfitted(test)] if classifier.blend is None else []  # weights of a blend are fitted too
-    rows = [decided(classifier.current_calibration(), test), *plain, every_label(test), *oracles(test)]
+    rows = [decided(classifier.current_calibration(), test), every_label(test), *oracles(test)]
     flattered = flattery(classifier.current_calibration(), test)
     remarks = [*_remarks(experiment, scored), *([flattered] if flattered else [])]
+    if classifier.blend is None:
+        rows.insert(1, unfitted(test))
+    else:
+        remarks.append(f"no row {UNFITTED}: the scores are a blend, whose weights are fitted too.")
     parts = tuple(summarise({WHOLE: rows}))
     return Report(experiment.name, experiment.slices, parts, (trial,), test.config, tuple(remarks))
 
