@@ -130,11 +130,10 @@ def calibration_errors(datasets: dict[str, dict]) -> str:
 def beside(datasets: dict[str, dict]) -> str:
     """Ours and the paper's, micro / macro F1."""
     lines = ["| | " + " | ".join(datasets) + " |", "|---|" + "---:|" * len(datasets)]
+    measured = [{row["name"]: row for row in found["rows"]} for found in datasets.values()]
     for row in ("auto", "auto + own-cosine", "paper", UNFITTED):
-        found = (next(r for r in d["rows"] if r["name"] == row)["metrics"] for d in datasets.values())
-        lines.append(
-            f"| {row} | " + " | ".join(f"{percent(m['micro_f1'])} / {percent(m['macro_f1'])}" for m in found) + " |"
-        )
+        if all(row in rows for rows in measured):
+            lines.append(f"| {row} | " + " | ".join(cell(rows[row]) for rows in measured) + " |")
     lines += [
         f"| {row} | " + " | ".join(cells.get(name, "") for name in datasets) + " |" for row, cells in PAPER.items()
     ]
