@@ -92,6 +92,13 @@ def test_repeated_ids_are_kept_apart_and_noted(put, labels):
     assert load_files(put("own.csv", CSV), labels, separator="|").notes == ()
 
 
+def test_a_missing_column_says_how_to_name_it(put, labels):
+    with pytest.raises(
+        DataFileError, match=r"no column labels; its first line has \['text', 'tags'\]\. Name yours with --te"
+    ):
+        load_files(put("own.csv", "text,tags\na,oil\n"), labels)
+
+
 @pytest.mark.parametrize("option", ["id_column", "group_column"])
 def test_a_column_that_is_named_must_be_there(put, put_parquet, labels, option):
     with pytest.raises(

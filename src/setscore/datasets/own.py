@@ -8,7 +8,7 @@ from typing import Any
 
 from setscore.datasets.dataset import Dataset, Entry
 from setscore.datasets.documents import SHOWN, left_out
-from setscore.datasets.files import OPENERS, csv_rows, jsonl_rows, parquet_rows
+from setscore.datasets.files import OPENERS, MissingColumnError, csv_rows, jsonl_rows, parquet_rows
 from setscore.datasets.labels import read_labels
 from setscore.errors import DataFileError, LabelError, SetScoreError, counted, plural
 from setscore.records import BoolArray, LabelSet, text_problem
@@ -73,7 +73,11 @@ def load_files(
     inventory = labels if isinstance(labels, LabelSet) else read_labels(labels)
     columns = _Columns(text_column, labels_column, id_column, group_column)
     names = partial(_names, separator=separator, known=frozenset(inventory.names))
-    rows = list(READERS[suffix](path, columns.required))
+    try:
+        rows = list(READERS[suffix](path, columns.required))
+    except MissingColumnError as error:
+        named = "with --text-column, --labels-column and --id-column"
+        raise DataFileError(f"{error} Name yours {named}, in Python with text_column and so on.") from error
     read = [row for row in rows if not _marked(row[2], columns)]
     found, blank = _entries(read, columns, names)
     entries, notes = _distinct(found)
