@@ -412,8 +412,9 @@ def test_a_blend_is_weighed_and_saved(own):
 
 def test_what_a_blend_would_give_is_shown_beside_auto(own):
     options = ["--separator", "|", "--seeds", "13"]
-    code, out, _ = setscore("evaluate", *OWN, *options, "--calibration", "auto", "--json", "both.json", folder=own)
+    code, out, err = setscore("evaluate", *OWN, *options, "--calibration", "auto", "--json", "both.json", folder=own)
     assert code == 0
+    assert "own.csv blend='own-cosine': embedding; 10 documents" in err
     assert "auto + own-cosine: the model's own sentence embedding has a say too" in out
     rows = [row["name"] for row in json.loads((own / "both.json").read_text())["datasets"]["own.csv"]["rows"]]
     assert rows[:4] == ["auto", "threshold 0.5", "auto + own-cosine", "label prior"]

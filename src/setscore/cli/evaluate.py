@@ -124,11 +124,12 @@ def evaluate(
         ready = load() if saved is None else _aligned(measured_whole(load()), LabelSet.of(classifier.labels))
         others = None if compare is None else {str(compare): _saved_parts(compare, ready)}
         with progress() as bar:
-            scored = score_parts(ready, alone, save=save, tell=watch(bar, name))
-        if saved is None:
-            found = report(ready, scored, drawn, kinds, yardsticks=yardsticks, blend=blend, save=save)
-        else:
-            found = report_saved(ready, scored, classifier)
+            told = watch(bar, name)
+            scored = score_parts(ready, alone, save=save, tell=told)
+            if saved is None:
+                found = report(ready, scored, drawn, kinds, yardsticks=yardsticks, blend=blend, save=save, tell=told)
+            else:
+                found = report_saved(ready, scored, classifier)
         made.append(paired(found, others, kinds[0]) if pairs or compare else found)
         if json is not None:
             _write(json, made, group_column)

@@ -104,7 +104,11 @@ def jsonl_rows(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
 
 
 class MissingColumnError(DataFileError):
-    """A table has no column of a name that was asked for."""
+    """A table has not all columns that were asked for; `absent` are the others."""
+
+    def __init__(self, path: Path, absent: Sequence[str], there: str) -> None:
+        super().__init__(f"{path} has no column {', '.join(absent)}; {there}.")
+        self.absent = absent
 
 
 def table_reader(lines: Iterable[str]) -> "csv.DictReader[str]":
@@ -122,7 +126,7 @@ def csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, str, dic
     try:
         header = list(reader.fieldnames or [])
         if absent := [column for column in columns if column not in header]:
-            raise MissingColumnError(f"{path} has no column {', '.join(absent)}; its first line has {header}.")
+            raise MissingColumnError(path, absent, f"its first line has {header}")
         for number, row in enumerate(reader, start=1):
             where = f"the row that ends at line {reader.line_num} of {path}"
             if None in row or None in row.values():
@@ -169,7 +173,7 @@ def _table(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
     try:
         file = parquet.ParquetFile(path)
         if absent := [column for column in columns if column not in file.schema_arrow.names]:
-            raise MissingColumnError(f"{path} has no column {', '.join(absent)}; it has {file.schema_arrow.names}.")
+            raise MissingColumnError(path, absent, f"it has {file.schema_arrow.names}")
         for batch in file.iter_batches(batch_size=1024):
             yield from batch.to_pylist()
     except (OSError, ValueError) as error:  # pyarrow's own errors derive from these

@@ -76,8 +76,10 @@ def load_files(
     try:
         rows = list(READERS[suffix](path, columns.required))
     except MissingColumnError as error:
-        named = "with --text-column, --labels-column and --id-column"
-        raise DataFileError(f"{error} Name yours {named}, in Python with text_column and so on.") from error
+        if not {text_column, labels_column} & set(error.absent):
+            raise
+        remedy = "Name yours with --text-column and --labels-column, in Python text_column and labels_column."
+        raise DataFileError(f"{error} {remedy}") from error
     read = [row for row in rows if not _marked(row[2], columns)]
     found, blank = _entries(read, columns, names)
     entries, notes = _distinct(found)

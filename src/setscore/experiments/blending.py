@@ -14,7 +14,7 @@ from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset
 from setscore.ensemble import BLENDS, Ensemble
 from setscore.experiments.evaluation import Row, Trial, evaluate
-from setscore.experiments.scored import Scored
+from setscore.experiments.scored import Scored, Tell
 from setscore.experiments.slices import trials
 from setscore.experiments.yardsticks import score_cosine
 
@@ -29,10 +29,13 @@ def split_blend(classifier: SetScoreClassifier) -> tuple[SetScoreClassifier, str
     return SetScoreClassifier(**classifier.get_params(deep=False) | {"blend": None}), classifier.blend
 
 
-def score_blend(parts: Mapping[str, Dataset], name: str, folder: Path | None = None) -> dict[str, Scored]:
+def score_blend(
+    parts: Mapping[str, Dataset], name: str, folder: Path | None = None, tell: Tell | None = None
+) -> dict[str, Scored]:
     """The cosines that a blend of this name mixes in; with a folder, kept there."""
+    options = {"encoder": BLENDS[name], "purpose": f"blend={name!r}"}
     return {
-        part: score_cosine(dataset, None, folder and folder / name / part, BLENDS[name], f"blend={name!r}")
+        part: score_cosine(dataset, None, folder and folder / name / part, **options, tell=tell)
         for part, dataset in parts.items()
     }
 

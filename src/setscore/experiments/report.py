@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,6 @@ from setscore.experiments.blending import DEFAULT, OWN, beside, blend_trials, sc
 from setscore.experiments.evaluation import (
     UNFITTED,
     Kind,
-    Row,
     Summary,
     Trial,
     decided,
@@ -33,14 +32,13 @@ from setscore.experiments.evaluation import (
 )
 from setscore.experiments.pairs import Pair, between, within
 from setscore.experiments.pictures import reliability_diagram, threshold_curve
-from setscore.experiments.scored import Scored, saved_scores, score_dataset
+from setscore.experiments.scored import Scored, Tell, saved_scores, score_dataset
 from setscore.experiments.slices import Experiment, prepare_own, trials
 from setscore.experiments.yardsticks import cosine, every_label, label_prior, score_cosine
 from setscore.records import LabelSet
 from setscore.shortlist import Encode, remember, retention, worst_labels
 
 WHOLE = 0  # stands for the seed where nothing is drawn
-Tell = Callable[[str, int, int, str], None]  # part, documents done, of how many, and what is going on
 
 
 @dataclass(frozen=True)
@@ -122,16 +120,17 @@ def report(
     blend: str | None = None,
     save: Path | None = None,
     encode: Encode | None = None,
+    tell: Tell | None = None,
 ) -> Report:
     """Measures what `score_parts` scored, blended with a cosine if one is named, its weights by seed.
 
-    `encode` takes the place of the sentence encoder.
+    `encode` takes the place of the sentence encoder. `tell` hears of documents that are embedded for a cosine.
     """
     drawn = before = trials(scored, seeds)
     folder = None if save is None else save / experiment.folder
     remarks = [*_remarks(experiment, scored), *few_documents(drawn)]
     if blend is not None:
-        cosines = score_blend(experiment.parts, blend, folder)
+        cosines = score_blend(experiment.parts, blend, folder, tell)
         before, drawn, chosen = blend_trials(drawn, cosines, blend)
         told = (f"seed {trial.seed} {weights}" for trial, weights in zip(drawn, chosen, strict=True))
         remarks.append(f"blend: {'; '.join(told)}.")
@@ -141,11 +140,12 @@ def report(
     if yardsticks:
         rows = {trial.seed: [label_prior(trial.validation, trial.test), every_label(trial.test)] for trial in drawn}
         if blend is None and DEFAULT in kinds and config.get("backbone") == BLENDS[OWN]:
-            for seed, row in beside(drawn, score_blend(experiment.parts, OWN, folder)).items():
+            for seed, row in beside(drawn, score_blend(experiment.parts, OWN, folder, tell)).items():
                 rows[seed].insert(0, row)
         try:
-            for seed, more in _cosine_rows(experiment, seeds, kinds, folder and folder / "cosine", encode).items():
-                rows[seed] += more
+            cosine_scores = _cosine_scores(experiment, folder and folder / "cosine", encode, tell)
+            for trial in trials(cosine_scores, seeds):
+                rows[trial.seed] += cosine(trial.validation, trial.test, kinds)
             remarks.append("the cosine yardstick reads at most the first 256 tokens of a document.")
         except MissingExtraError as error:
             remarks.append(f"left out: {error}")
@@ -198,14 +198,13 @@ def few_documents(drawn: Sequence[Trial]) -> list[str]:
     return [] if message is None else [message]
 
 
-def _cosine_rows(
-    experiment: Experiment, seeds: Sequence[int], kinds: Sequence[Kind], folder: Path | None, encode: Encode | None
-) -> dict[int, list[Row]]:
-    scored = {
-        part: score_cosine(dataset, encode, None if folder is None else folder / part)
+def _cosine_scores(
+    experiment: Experiment, folder: Path | None, encode: Encode | None, tell: Tell | None
+) -> dict[str, Scored]:
+    return {
+        part: score_cosine(dataset, encode, folder and folder / part, tell=tell)
         for part, dataset in experiment.parts.items()
     }
-    return {trial.seed: cosine(trial.validation, trial.test, kinds) for trial in trials(scored, seeds)}
 
 
 def calibrated(

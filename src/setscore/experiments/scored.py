@@ -33,6 +33,7 @@ FILE = "scores.json"
 BLOCK_QUESTIONS = 8192  # asked between two savings
 
 Progress = Callable[[int, int, str], None]  # documents done, of how many, and what is going on
+Tell = Callable[[str, int, int, str], None]  # of which part; then the same
 
 
 @dataclass(frozen=True, eq=False)

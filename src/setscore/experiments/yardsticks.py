@@ -14,7 +14,7 @@ from setscore.calibration.objectives import best_thresholds
 from setscore.datasets import Dataset
 from setscore.ensemble import cosines
 from setscore.experiments.evaluation import Kind, Row, evaluate, measure
-from setscore.experiments.scored import FILE, Scored
+from setscore.experiments.scored import FILE, Scored, Tell
 from setscore.shortlist import ENCODER, Encode, load_encoder
 
 
@@ -52,12 +52,15 @@ def score_cosine(
     dataset: Dataset,
     encode: Encode | None = None,
     folder: str | Path | None = None,
+    *,
     encoder: str = ENCODER,
     purpose: str = "the cosine yardstick",
+    tell: Tell | None = None,
 ) -> Scored:
     """The cosine between document and label text (its description where there is one), in the place of log-odds.
 
-    `encode` takes the place of the sentence encoder, which reads the first 256 tokens.
+    `encode` takes the place of the sentence encoder, which reads the first 256 tokens. Before documents are embedded
+    `tell` hears of it.
     """
     config = {"backbone": encoder if encode is None else "encoder", "fingerprint": dataset.fingerprint}
     if folder is not None and (Path(folder) / FILE).exists():
@@ -65,6 +68,8 @@ def score_cosine(
         if saved.config == config:
             return replace(saved, groups=dataset.groups)
     encode = encode or load_encoder(encoder, purpose=purpose)
+    if tell is not None:
+        tell(purpose, 0, len(dataset), "embedding")
     nothing = np.zeros(len(dataset), dtype=np.bool_)
     parts = (dataset.name, dataset.split, dataset.labels.names, dataset.ids)
     values = cosines(dataset.texts, dataset.labels, encode), dataset.gold
