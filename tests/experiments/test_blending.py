@@ -98,3 +98,14 @@ def test_weights_and_scores_of_a_slice(ready, scored):
     assert sum(chosen.weights) == 1
     members = {"model": scored["pool"].log_odds, NAME: cosine.log_odds}
     np.testing.assert_array_equal(mixed.log_odds, chosen.mix(members))
+
+
+def test_cosines_of_other_weights_are_not_read_back(ready, tmp_path, monkeypatch):
+    """Retrained weights keep their name: what was saved before them is scored again."""
+    first, told = score_blend(ready.parts, NAME, tmp_path)["pool"], []
+    again = score_blend(ready.parts, NAME, tmp_path, lambda *args: told.append(args))["pool"]
+    np.testing.assert_array_equal(again.log_odds, first.log_odds)
+    assert told == []
+    monkeypatch.setattr("setscore.experiments.yardsticks.embedded_weights", lambda _: "others")
+    score_blend(ready.parts, NAME, tmp_path, lambda *args: told.append(args))
+    assert told == [("blend='own-cosine'", 0, len(first), "embedding")]

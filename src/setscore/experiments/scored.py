@@ -168,7 +168,7 @@ def describe(classifier: SetScoreClassifier, dataset: Dataset) -> dict[str, Any]
         name, native = spec.name, backbone.attention
     config: dict[str, Any] = {
         "backbone": name,
-        "weights": _weights(name) or spec.revision,
+        "weights": embedded_weights(name) or spec.revision,
         "template": Template.of(classifier.template).text,
         "attention": native if classifier.attention == "auto" else classifier.attention,
         "verbalizer": f"{verbalizer.yes}/{verbalizer.no}",
@@ -200,7 +200,7 @@ def _reading(classifier: SetScoreClassifier, windows: int) -> dict[str, Any]:
     return {"long_documents": mode, "pool": classifier.pool, "overlap": classifier.overlap} | most
 
 
-def _weights(backbone: str) -> str | None:
+def embedded_weights(backbone: str) -> str | None:
     """SHA-256 of an embedded model's list of files: retrained weights keep their name, but not their scores."""
     manifest = Path(str(files("setscore") / "models" / backbone / "manifest.json"))
     return hashlib.sha256(manifest.read_bytes()).hexdigest() if manifest.is_file() else None

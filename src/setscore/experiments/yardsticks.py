@@ -14,7 +14,7 @@ from setscore.calibration.objectives import best_thresholds
 from setscore.datasets import Dataset
 from setscore.ensemble import cosines
 from setscore.experiments.evaluation import Kind, Row, evaluate, measure
-from setscore.experiments.scored import FILE, Scored, Tell
+from setscore.experiments.scored import FILE, Scored, Tell, embedded_weights
 from setscore.shortlist import ENCODER, Encode, load_encoder
 
 
@@ -63,6 +63,8 @@ def score_cosine(
     `tell` hears of it.
     """
     config = {"backbone": encoder if encode is None else "encoder", "fingerprint": dataset.fingerprint}
+    if encode is None and (weights := embedded_weights(encoder)):
+        config["weights"] = weights
     if folder is not None and (Path(folder) / FILE).exists():
         saved = Scored.load(folder)
         if saved.config == config:
