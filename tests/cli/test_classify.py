@@ -147,7 +147,10 @@ def test_options_reach_the_classifier():
         (["notes.csv", "-l", "oil"], "error: 'notes.csv' looks like a file; write --file notes.csv."),
         ([OIL, "-l", "oil", "--file", "x.txt"], "error: give texts or --file, not both."),
         (["-f", "none.csv", "-l", "oil"], "error: the file none.csv cannot be read: No such file or directory."),
-        (["-l", "oil"], "error: there were no documents to read. Give texts, a --file that holds some, or pipe"),
+        (
+            ["-l", "oil"],
+            "error: there were no documents. Give texts, a --file with some, or lines to standard input.",
+        ),
         ([OIL, "--classifier", "none.json"], "error: the file none.json cannot be read: No such file or directory."),
     ],
 )

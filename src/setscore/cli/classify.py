@@ -138,10 +138,7 @@ class Tally:
                 f" the first is {self._first}; all rows are kept."
             )
         if self.rows == 0:
-            raise SetScoreError(
-                "there were no documents to read. Give texts, a --file that holds some, or pipe lines into standard"
-                " input."
-            )
+            raise SetScoreError("there were no documents. Give texts, a --file with some, or lines to standard input.")
         if self.failed:
             others = "; the others were classified." if self.failed < self.rows else "."
             errors.print(f"[bold red]{self.failed} of {counted(self.rows, 'row')} failed[/]{others}")
