@@ -15,7 +15,6 @@ own cosine, with weights from the same few documents.
 import argparse
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -24,7 +23,7 @@ import numpy as np
 from setscore.calibration import make, objectives, unfitted
 from setscore.errors import FewDocumentsWarning
 from setscore.experiments import PAPER_SETS
-from setscore.experiments.blending import OWN, before_fit, weigh
+from setscore.experiments.blending import OWN, before_fit, mixed, weigh
 from setscore.experiments.evaluation import Trial
 from setscore.experiments.scored import Scored
 from setscore.experiments.slices import load_parts, trials
@@ -94,7 +93,7 @@ def blended(model: tuple[Scored, Scored], cosine: tuple[Scored, Scored]) -> tupl
     if not len(model[0]):
         return model[0], before_fit(model[1], cosine[1], OWN)
     known, chosen = weigh(model[0], cosine[0], OWN)
-    return known, replace(model[1], log_odds=chosen.mix({"model": model[1].log_odds, OWN: cosine[1].log_odds}))
+    return known, mixed(chosen, model[1], cosine[1], OWN)
 
 
 if __name__ == "__main__":

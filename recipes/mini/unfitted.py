@@ -14,9 +14,9 @@ import numpy as np
 from sklearn.metrics import f1_score, log_loss
 
 from setscore.calibration import UnfittedCalibration, unfitted
-from setscore.ensemble import COSINE_SCALE
+from setscore.ensemble import COSINE_SCALE, Ensemble
 from setscore.experiments import PAPER_SETS
-from setscore.experiments.blending import OWN
+from setscore.experiments.blending import OWN, mixed
 from setscore.experiments.scored import Scored
 from setscore.experiments.slices import load_parts, trials
 
@@ -58,17 +58,13 @@ def compare_competitions(drawn: dict[str, list[Scored]]) -> None:
 def compare_shares(drawn: dict[str, list[Scored]], cosines: dict[str, list[Scored]]) -> None:
     print("\n| share of the cosine | " + " | ".join([*PAPER_SETS, "mean"]) + " |")
     print("|---:|" + "---:|" * (len(PAPER_SETS) + 1))
-    slope, bias = COSINE_SCALE
     ready = {name: unfitted("setscore-mini", len(found[0].labels)) for name, found in drawn.items()}
     for share in SHARES:
+        blend = Ensemble(("model", OWN), (1 - share, share), ((1.0, 0.0), COSINE_SCALE))
         means = []
         for name, found in drawn.items():
-            mixed = [
-                (1 - share) * model.log_odds + share * (slope * cosine.log_odds + bias)
-                for model, cosine in zip(found, cosines[name], strict=True)
-            ]
-            pairs = zip(found, mixed, strict=True)
-            means.append(np.mean([both_f1(model.gold, ready[name].predict(odds)) for model, odds in pairs], axis=0))
+            blended = [mixed(blend, *pair, OWN) for pair in zip(found, cosines[name], strict=True)]
+            means.append(np.mean([both_f1(one.gold, ready[name].predict(one.log_odds)) for one in blended], axis=0))
         cells = [f"{100 * micro:.1f} / {100 * macro:.1f}" for micro, macro in [*means, np.mean(means, axis=0)]]
         print(f"| {share:g} | " + " | ".join(cells) + " |")
 

@@ -43,17 +43,17 @@ def score_blend(
 def weigh(model: Scored, cosine: Scored, name: str) -> tuple[Scored, Ensemble]:
     """The mixture, with weights chosen by cross-validation on these very documents."""
     chosen = ensemble.fit({"model": model.log_odds, name: cosine.log_odds}, model.gold, in_doubt="model")
-    return _mixed(chosen, model, cosine, name), chosen
+    return mixed(chosen, model, cosine, name), chosen
 
 
 def before_fit(model: Scored, cosine: Scored, name: str) -> Scored:
     """The mixture before anything is fitted."""
     plain = ensemble.blend_of(name)
     assert plain is not None  # a name was given
-    return _mixed(plain, model, cosine, name)
+    return mixed(plain, model, cosine, name)
 
 
-def _mixed(blend: Ensemble, model: Scored, cosine: Scored, name: str) -> Scored:
+def mixed(blend: Ensemble, model: Scored, cosine: Scored, name: str) -> Scored:
     """The model's scores with the cosine's say in them; a label that was not asked stays so."""
     log_odds = blend.mix({"model": model.log_odds, name: cosine.log_odds})
     return replace(model, log_odds=np.where(np.isneginf(model.log_odds), -np.inf, log_odds))
@@ -67,16 +67,16 @@ def blend_trials(
     for trial, other in zip(drawn, trials(cosines, [trial.seed for trial in drawn]), strict=True):
         validation, weighed = weigh(trial.validation, other.validation, name)
         before.append(replace(trial, test=before_fit(trial.test, other.test, name)))
-        after.append(Trial(trial.seed, validation, _mixed(weighed, trial.test, other.test, name)))
+        after.append(Trial(trial.seed, validation, mixed(weighed, trial.test, other.test, name)))
         chosen.append(weighed.sentence())
     return before, after, chosen
 
 
 def beside(drawn: Sequence[Trial], cosines: Mapping[str, Scored], name: str = OWN) -> dict[int, Row]:
     """What a blend would give with the default calibration, by seed: a row beside those of the model alone."""
-    _, mixed, chosen = blend_trials(drawn, cosines, name)
+    _, after, chosen = blend_trials(drawn, cosines, name)
     title, found = f"{DEFAULT} + {name}", {}
-    for trial, weights in zip(mixed, chosen, strict=True):
+    for trial, weights in zip(after, chosen, strict=True):
         row = evaluate(trial.validation, trial.test, [DEFAULT])[0]
         choice, metrics = f"{weights}; {row.choice}", row.without_raw()
         found[trial.seed] = replace(row, name=title, kind="yardstick", choice=choice, metrics=metrics)
