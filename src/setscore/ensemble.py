@@ -23,9 +23,7 @@ from setscore.shortlist import EMBEDDED, ENCODER, Encode, load_encoder, unit
 
 STEPS = 4  # the grid's quarters
 FOLDS, SEED = 5, 13
-DOUBT = (
-    1.0  # standard errors; inside the validation slices as good as none, 2 and 3 or better, with 25 documents or more
-)
+DOUBT = 1.0  # standard errors; no worse than 0, 2 or 3 inside the validation slices, with 25 documents or more
 RATE_NOT_ASKED = 1e-3  # the probability of a label that was not asked, where likelihoods are compared
 LEAST_SLOPE = 1e-3  # a member that points the wrong way on the slice is muted, never turned round
 # What the classifier mixes its model with: a cosine, of which encoder. The second needs no extra.
