@@ -2,8 +2,9 @@
 
     python recipes/mini/encode.py --store prepared.npz --base base.safetensors --out encoded/
 
-Phrases are drawn for a block of documents at a time; of the drawn ones each document keeps some of its nearest, spread
-over the ranks, and a few at random. Writes embeddings.npy, phrases.npy, cosines.npy.
+Phrases are drawn for a block of documents at a time, half of them topics of topics.yaml. Of the drawn ones each
+document keeps some of its nearest, spread over the ranks, and a few at random. Writes embeddings.npy, phrases.npy,
+cosines.npy.
 """
 
 import argparse
@@ -33,7 +34,7 @@ def main() -> None:
     model = build(load_file(arguments.base)).to(arguments.device).eval()
     phrases = Ragged.of([store.texts[int(n)] for n in store.pool], np.uint16)
     embeddings = torch.cat([embed(model, store.documents), embed(model, phrases)])
-    numbers, cosines = candidates(embeddings, len(store.documents), arguments.seed)
+    numbers, cosines = candidates(embeddings, len(store.documents), int(store.topics), arguments.seed)
     arguments.out.mkdir(parents=True, exist_ok=True)
     np.save(arguments.out / "embeddings.npy", embeddings.cpu().numpy())
     np.save(arguments.out / "phrases.npy", numbers)
@@ -72,15 +73,18 @@ def embed(model: Mini, texts: Ragged, tokens_per_batch: int | None = None) -> Te
 
 
 @torch.no_grad()
-def candidates(embeddings: Tensor, documents: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pool numbers and cosines [documents, NEAR + RANDOM], nearest first."""
+def candidates(embeddings: Tensor, documents: int, topics: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pool numbers and cosines [documents, NEAR + RANDOM], nearest first; the last `topics` of the pool are topics."""
     generator = torch.Generator().manual_seed(seed)
     pool = embeddings[documents:]
-    drawn_count = min(DRAWN, len(pool))
+    others = len(pool) - topics
+    named = min(DRAWN // 2, topics)
+    drawn_count = min(DRAWN, named + others)
     near, random = min(NEAR, drawn_count), min(RANDOM, drawn_count)
     numbers, cosines = [], []
     for start in range(0, documents, BLOCK):
-        drawn = torch.randperm(len(pool), generator=generator)[:drawn_count]
+        some = torch.randperm(others, generator=generator)[: drawn_count - named]
+        drawn = torch.cat([some, others + torch.randperm(topics, generator=generator)[:named]])
         scores = embeddings[start : min(start + BLOCK, documents)] @ pool[drawn.to(pool.device)].T
         best = scores.topk(min(256, drawn_count), dim=1).indices
         # ranks 0 .. 255, the first ones more often: labels that users write are rarely the nearest phrase of all

@@ -51,6 +51,7 @@ class Examples:
             "asks": self.asks,
             "titles": self.titles,
             "phrases": self.phrases,
+            "told": self.told,
             "answers": self.answers,
             "running": self.running,
             "lists": self.lists,
@@ -81,6 +82,7 @@ class Examples:
             "asks": asks > 0,
             "titles": (yes > 0) & (no == 0),
             "phrases": long,
+            "told": yes + no > 0,
             "answers": store.row_answer >= 0,
             "running": long & (books | (np.arange(len(long)) % 4 == 0)),
         }[kind]
@@ -189,6 +191,13 @@ class Examples:
         example.embedding = document
         questions = self.questions.phrases(document, 8) + self.questions.unlikely(row) + self.questions.unknown()
         return self._asked(example, questions) if questions else None
+
+    def told(self, row: int) -> Example | None:
+        """A document of a labelled source with labels of any set."""
+        document = int(self.store.row_document[row])
+        example = self._document(self.store.documents[document].tolist())
+        example.embedding = document
+        return self._asked(example, self.questions.told(row, 6))
 
     def phrase(self) -> Example:
         """A phrase on its own, for its embedding."""

@@ -13,7 +13,7 @@ import json
 import lzma
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from overlap import N, copies, evaluation_ngrams, forbidden_wordings, normal
 from sources import answers, labelled, natural, running, titles
 from sources.phrases import common_phrases, count_phrases
 from sources.rows import FAMILIES, Label, Row
+from sources.topics import load_topics, with_pairs
 from store import Ragged, Store, Texts, tokenize
 from tokenizers import Tokenizer
 
@@ -39,12 +40,14 @@ def main() -> None:
     parser.add_argument("--config", type=Path, default=HERE / "config.yaml")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--summary", type=Path, help="what was read, kept and removed, as JSON")
+    parser.add_argument("--topics", type=Path, help="more phrases that could be labels, by area, such as topics.yaml")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="read every N-th row of each file")
     arguments = parser.parse_args()
     config = yaml.safe_load(arguments.config.read_text())
     kept, counts = select(read_all(arguments.data, config["prepare"], arguments.every), config["prepare"])
     clean, removed = without_evaluation(kept, evaluation_texts(arguments.evaluation))
-    store = assemble(clean, Tokenizer.from_file(str(arguments.tokenizer)), config)
+    areas, removed["topics"] = load_topics(arguments.topics, forbidden_wordings()) if arguments.topics else ([], [])
+    store = assemble(clean, areas, Tokenizer.from_file(str(arguments.tokenizer)), config)
     store.save(arguments.out)
     summary = {
         **counts,
@@ -55,6 +58,7 @@ def main() -> None:
         "document_tokens": len(store.documents.values),
         "labels": len(store.labels),
         "phrases": len(store.pool),
+        "topics": int(store.topics),
     }
     print(json.dumps({name: value for name, value in summary.items() if name != "by_source"}, indent=2))
     if arguments.summary:
@@ -188,8 +192,8 @@ def row_texts(row: Row) -> Iterator[str]:
     yield from (text for text in others if len(text.split()) > N)
 
 
-def assemble(rows: list[Row], tokenizer: Tokenizer, config: Mapping[str, Any]) -> Store:
-    """The arrays of the rows, their labels and the phrase pool."""
+def assemble(rows: list[Row], areas: Sequence[Sequence[str]], tokenizer: Tokenizer, config: Mapping[str, Any]) -> Store:
+    """The arrays of the rows, their labels and the phrase pool, topics of the areas last."""
     settings = config["prepare"]
     texts, labels = Texts(), dict[Label, int]()
     documents = {document: n for n, document in enumerate(dict.fromkeys(row.document for row in rows))}
@@ -216,7 +220,9 @@ def assemble(rows: list[Row], tokenizer: Tokenizer, config: Mapping[str, Any]) -
     forbidden = forbidden_wordings()
     general = common_phrases(count_phrases(documents), **settings["phrases"])
     named = {word for label in labels for word in label if len(word.split()) <= 14}
-    pool = [texts.number(phrase) for phrase in sorted({*general, *named}) if normal(phrase) not in forbidden]
+    topics = [topic for topic in with_pairs(areas, **settings["topics"]) if normal(topic) not in forbidden]
+    others = {phrase for phrase in (*general, *named) if normal(phrase) not in forbidden} - set(topics)
+    pool = [texts.number(phrase) for phrase in (*sorted(others), *topics)]
     return Store(
         documents=cut(tokenize(tokenizer, list(documents)), settings),
         texts=texts.tokens(tokenizer, settings["text_tokens"]),
@@ -225,6 +231,7 @@ def assemble(rows: list[Row], tokenizer: Tokenizer, config: Mapping[str, Any]) -
         row_family=np.array([FAMILIES.index(row.family) for row in rows], dtype=np.int8),
         row_answer=np.array(answer, dtype=np.int32),
         pool=np.array(pool, dtype=np.int32),
+        topics=np.array(len(topics)),
         sources=tuple(sources),
         **{name: Ragged.of(values) for name, values in lists.items()},
     )

@@ -51,6 +51,7 @@ class Store:
     row_questions: Ragged  # text numbers of wordings with PLACE
     family_questions: Ragged  # the same, by family
     pool: Ints  # text numbers of phrases that could be labels
+    topics: Ints  # [] how many of them, at the end, are topics of topics.yaml
     sources: tuple[str, ...]
 
     def save(self, path: Path) -> None:

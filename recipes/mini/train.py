@@ -142,8 +142,8 @@ class Run:
         self.averaged = copy.deepcopy(self.model)
         self.forward = torch.compile(self.model) if arguments.compile else self.model
         self.teacher = None if arguments.teacher is None else build(load_file(arguments.teacher)).to(device).eval()
-        if self.teacher is None and config["unknown"]:
-            raise SystemExit("Questions that only a teacher can answer (unknown) need --teacher.")
+        if self.teacher is None and (config["unknown"] or config["kinds"]["told"]):
+            raise SystemExit("Questions that only a teacher can answer (unknown, kinds.told) need --teacher.")
         self.ask = torch.compile(self.teacher) if self.teacher and arguments.compile else self.teacher
         decayed = [p for p in self.model.parameters() if p.dim() > 1]
         plain = [p for p in self.model.parameters() if p.dim() <= 1]

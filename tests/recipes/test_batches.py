@@ -1,5 +1,6 @@
 """Relations that every training example and batch must keep."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from batches import pack
 from kinds import Examples
 from prepare import HERE, assemble
 from questions import Cosines
-from sources.rows import Row
+from sources.rows import FAMILIES, Row
 from store import Store, tokenize
 from tokenizers import Tokenizer
 from vocabulary import LIST, Vocabulary
@@ -20,6 +21,7 @@ from setscore.prompts import SET_LAYOUTS
 CONFIG = yaml.safe_load((HERE / "config.yaml").read_text())
 CONFIG["prepare"]["phrases"] = {"least": 1, "most": 99, "keep": 200}
 LABELS = (("sunshine", "a clear sky"), ("rainfall",), ("a storm",), ("frost",), ("fog",))
+AREAS = (("weather", "seasons of the year"), ("travel",))
 LONG = "The long report of the weather office says that tomorrow will be wet in the north and dry in the south"
 
 
@@ -44,7 +46,7 @@ def tokenizer():
 
 @pytest.fixture(scope="module")
 def store(tokenizer):
-    return assemble(rows(), tokenizer, CONFIG)
+    return assemble(rows(), AREAS, tokenizer, CONFIG)
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +66,18 @@ def drawn(examples, kind, count=60):
     return [x for x in (examples.kinds[kind](int(rows[n % len(rows)])) for n in range(count)) if x is not None]
 
 
+def test_topics_end_the_pool(store, tokenizer):
+    topics = [tokenizer.decode(store.texts[int(text)].tolist()) for text in store.pool[-int(store.topics) :]]
+    pairs = ["seasons of the year", "seasons of the year and weather", "travel", "weather"]
+    assert topics == [*pairs, "weather and seasons of the year"]
+
+
 def test_the_store_survives_a_file(store, tmp_path):
     store.save(tmp_path / "s.npz")
     loaded = Store.load(tmp_path / "s.npz")
     assert loaded.sources == store.sources
     assert np.array_equal(loaded.row_asks.values, store.row_asks.values)
+    assert loaded.topics == store.topics
     assert [x.tolist() for x in (loaded.documents[3], loaded.texts[5])] == [
         x.tolist() for x in (store.documents[3], store.texts[5])
     ]
@@ -208,6 +217,25 @@ def test_what_only_a_teacher_knows_is_left_open(store, tokenizer):
             assert len(opened) == several
             asked = [tokenizer.decode(example.tokens[offset - 12 : offset]) for offset in opened]
             assert all("a rude remark" in text or "number" in text for text in asked), "labels that name no topic"
+
+
+def test_told_examples_ask_labels_of_the_familys_own_and_of_others(store, tokenizer):
+    """Of the six documents' kinds here those with labels: weather, numbers, stations, rude remarks."""
+    examples = make(store, tokenizer, exact=0.0, noise=0.0)
+    asked = {"topic": Counter(), "toxicity": Counter()}
+    rows, _ = examples.rows["told"]
+    for row in rows:
+        assert len(store.row_yes[int(row)]) + len(store.row_no[int(row)]) > 0
+        example = examples.told(int(row))
+        assert len(example.slots) == 6
+        assert all(np.isnan(answer) for _, answer in example.slots)
+        family = FAMILIES[int(store.row_family[row])]
+        questions = tokenizer.decode([t for t, s in zip(example.tokens, example.segments, strict=True) if s > 1])
+        if family in asked:
+            asked[family] += Counter(rude=questions.count("a rude remark"), questions=6)
+    share = {family: found["rude"] / found["questions"] for family, found in asked.items()}
+    assert share["topic"] < 0.3  # a sixth: three families have labels
+    assert 0.5 < share["toxicity"] < 0.8  # two thirds
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,12 @@
 """Each converter on a small sample written here."""
 
 import pytest
+from overlap import forbidden_wordings, normal
+from prepare import HERE
 from sources import answers, labelled, natural, running, titles
 from sources.phrases import common_phrases, count_phrases
 from sources.rows import Row
+from sources.topics import load_topics, with_pairs
 
 TOPICS = natural.parse_task(
     "task1",
@@ -163,3 +166,22 @@ def test_phrases_are_runs_between_stop_words():
     assert "bank raised interest rates" not in counts  # four words
     assert common_phrases(counts, least=2, most=9, keep=10) == ["bank", "central", "central bank"]
     assert "quickly" not in common_phrases(counts, least=1, most=9, keep=100)
+
+
+class TestTopics:
+    def test_words_of_a_forbidden_label_are_left_out(self, tmp_path):
+        (tmp_path / "t.yaml").write_text("law: [Tax law, courts, law]\nmoney: [tax, taxis]\n")
+        areas, out = load_topics(tmp_path / "t.yaml", {"tax law and customs", "fees"})
+        assert (areas, out) == ([["courts"], ["taxis"]], ["Tax law", "law", "tax"])
+
+    def test_pairs_stay_in_their_area_and_never_grow(self):
+        found = with_pairs([["a", "b", "c and d"], ["e"]], pairs=2, seed=3)
+        assert found == ["a", "a and b", "b", "b and a", "c and d", "e"]
+        assert with_pairs([["a", "b"]], pairs=0, seed=3) == ["a", "b"]
+
+    def test_no_topic_of_the_recipe_is_worded_like_an_evaluation_label(self):
+        areas, out = load_topics(HERE / "topics.yaml", forbidden_wordings())
+        topics = [normal(topic) for area in areas for topic in area]
+        assert len(topics) == len(set(topics)) > 1000
+        assert not set(topics) & forbidden_wordings()
+        assert "education" in out

@@ -17,7 +17,8 @@ from store import Store
 
 torch = pytest.importorskip("torch")
 
-import model as mini  # noqa: E402  (needs torch)
+import encode  # noqa: E402  (needs torch)
+import model as mini  # noqa: E402
 from card import card  # noqa: E402
 from train import blend, change  # noqa: E402
 from validate import labelled_sets, measure  # noqa: E402
@@ -197,7 +198,7 @@ def test_a_batch_without_questions_teaches_the_language_alone(made, encoder, tmp
     out, _ = made
     tokenizer = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
     common = ["--store", out / "prepared.npz", "--encoded", out / "encoded", "--base", encoder[0], "--device", "cpu"]
-    kinds = "kinds={labels: 0, asks: 0, titles: 0, phrases: 0, answers: 0, running: 1, lists: 0}"
+    kinds = "kinds={labels: 0, asks: 0, titles: 0, phrases: 0, told: 0, answers: 0, running: 1, lists: 0}"
     run(HERE / "train.py", "--out", tmp_path, "--tokenizer", tokenizer, *common, "--workers", 0, "--steps", 2,
         "--set", "rows=2", kinds)  # fmt: skip
     entries = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
@@ -227,18 +228,19 @@ def test_the_second_round_learns_from_the_mean_of_the_first(made, encoder, tmp_p
     assert any(not np.array_equal(learned[0][name], value) for name, value in learned[1].items())
 
 
-def test_open_questions_need_a_teacher(made, encoder, tmp_path):
+@pytest.mark.parametrize("settings", [["unknown=1.0"], ["unknown=0.0", "kinds.told=0.5"]])
+def test_open_questions_need_a_teacher(made, encoder, tmp_path, settings):
     with pytest.raises(AssertionError, match="need --teacher"):
-        train_few(made[0], encoder, tmp_path)
+        train_few(made[0], encoder, tmp_path, settings=settings)
 
 
-def train_few(out, encoder, folder, *options):
+def train_few(out, encoder, folder, *options, settings=("unknown=1.0",)):
     """The weights after two steps on phrases, with questions that only a teacher can answer."""
     tokenizer = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
-    kinds = "kinds={labels: 0, asks: 0, titles: 0, phrases: 1, answers: 0, running: 0, lists: 0}"
+    kinds = "kinds={labels: 0, asks: 0, titles: 0, phrases: 1, told: 0, answers: 0, running: 0, lists: 0}"
     run(HERE / "train.py", "--store", out / "prepared.npz", "--encoded", out / "encoded", "--base", encoder[0],
         "--tokenizer", tokenizer, "--out", folder, "--device", "cpu", "--workers", 0, "--steps", 2, *options,
-        "--set", "rows=2", "unknown=1.0", kinds)  # fmt: skip
+        "--set", "rows=2", kinds, *settings)  # fmt: skip
     return load_file(folder / "weights.safetensors")
 
 
@@ -321,3 +323,18 @@ def test_a_place_in_the_card_that_nothing_fills_is_an_error(monkeypatch):
     monkeypatch.setattr("card.TEXT", "<<rows>> and <<nothing>>")
     with pytest.raises(ValueError, match="nothing"):
         card(summary, sanity, {"flips": 0.0, "rms_error": 0.0}, [{"accuracy": 0.9}], None)
+
+
+def test_half_of_the_drawn_phrases_are_topics(monkeypatch):
+    """Three documents, 100 phrases that lie on them, 10 topics that lie a little off: some topics are kept."""
+    monkeypatch.setattr(encode, "DRAWN", 12)
+    unit = torch.nn.functional.normalize
+    documents = unit(torch.eye(3, 4), dim=1)
+    phrases = unit(documents.repeat(34, 1)[:100] + 0.01 * torch.randn(100, 4, generator=torch.Generator()), dim=1)
+    topics = unit(documents.repeat(4, 1)[:10] + 0.3, dim=1)
+    numbers, cosines = encode.candidates(torch.cat([documents, phrases, topics]), 3, 10, seed=1)
+    assert numbers.shape == cosines.shape
+    assert (numbers >= 100).any(axis=1).all()
+    assert (numbers < 100).any(axis=1).all()
+    expected = documents @ torch.cat([phrases, topics]).T
+    assert np.allclose(cosines, np.take_along_axis(expected.numpy(), numbers, axis=1), atol=1e-2)
