@@ -21,12 +21,12 @@ from pathlib import Path
 import numpy as np
 
 from setscore.calibration import make, objectives, unfitted
-from setscore.errors import FewDocumentsWarning
+from setscore.errors import FewDocumentsWarning, SetScoreError
 from setscore.experiments import PAPER_SETS
 from setscore.experiments.blending import OWN, before_fit, mixed, weigh
 from setscore.experiments.evaluation import Trial
 from setscore.experiments.scored import Scored
-from setscore.experiments.slices import load_parts, trials
+from setscore.experiments.slices import load_parts, saved_experiments, trials
 from setscore.metrics import decision_metrics
 
 SEEDS = (13, 17, 23)
@@ -45,10 +45,14 @@ def main() -> None:
     parser.add_argument("--steady", nargs="+", type=float, default=[objectives.STEADY], metavar="GOLD LABELS")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", FewDocumentsWarning)
+    try:
+        saved_experiments(arguments.scores)  # says what to do where there is nothing
+        drawn = {name: read(arguments.scores / f"{name}-development", blend=arguments.blend) for name in arguments.sets}
+    except SetScoreError as error:
+        parser.error(str(error))
     several = len(arguments.steady) > 1
     print(f"| documents | {'steady | ' if several else ''}" + " | ".join(arguments.sets) + " | mean |")
     print("|---:|" + "---:|" * (len(arguments.sets) + 1 + several))
-    drawn = {name: read(arguments.scores / f"{name}-development", blend=arguments.blend) for name in arguments.sets}
     for count in WITHIN if arguments.within else COUNTS:
         for steady in arguments.steady:
             objectives.STEADY = steady or 1e-9

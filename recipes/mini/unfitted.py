@@ -15,10 +15,11 @@ from sklearn.metrics import f1_score, log_loss
 
 from setscore.calibration import UnfittedCalibration, unfitted
 from setscore.ensemble import COSINE_SCALE, Ensemble
+from setscore.errors import SetScoreError
 from setscore.experiments import PAPER_SETS
 from setscore.experiments.blending import OWN, mixed
 from setscore.experiments.scored import Scored
-from setscore.experiments.slices import load_parts, trials
+from setscore.experiments.slices import load_parts, saved_experiments, trials
 
 SEEDS = (13, 17, 23)
 TEMPERATURES = (1.0, 0.5, 0.33)
@@ -30,9 +31,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scores", type=Path, required=True)
     arguments = parser.parse_args()
-    drawn = {name: validation(arguments.scores / f"{name}-development") for name in PAPER_SETS}
+    try:
+        saved_experiments(arguments.scores)  # says what to do where there is nothing
+        drawn = {name: validation(arguments.scores / f"{name}-development") for name in PAPER_SETS}
+        cosines = {name: validation(arguments.scores / f"{name}-development" / OWN) for name in PAPER_SETS}
+    except SetScoreError as error:
+        parser.error(str(error))
     compare_competitions(drawn)
-    cosines = {name: validation(arguments.scores / f"{name}-development" / OWN) for name in PAPER_SETS}
     compare_shares(drawn, cosines)
 
 
