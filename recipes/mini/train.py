@@ -72,7 +72,9 @@ def parse() -> argparse.Namespace:
     for name in ("store", "encoded", "base", "tokenizer", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--validation", type=Path)
-    parser.add_argument("--teacher", type=Path, help="weights that answer beside the cosine, and where it cannot")
+    parser.add_argument(
+        "--teacher", type=Path, nargs="+", default=[], help="weights that answer beside the cosine, and where it cannot"
+    )
     parser.add_argument("--config", type=Path, default=HERE / "config.yaml")
     parser.add_argument("--steps", type=int, default=1200, help="the schedule's length")
     parser.add_argument("--stop-after", type=float, default=math.inf, help="minutes; save and stop, to go on later")
@@ -141,10 +143,12 @@ class Run:
         self.model = build(load_file(arguments.base)).to(device)
         self.averaged = copy.deepcopy(self.model)
         self.forward = torch.compile(self.model) if arguments.compile else self.model
-        self.teacher = None if arguments.teacher is None else build(load_file(arguments.teacher)).to(device).eval()
-        if self.teacher is None and (config["unknown"] or config["kinds"]["told"]):
+        if not arguments.teacher and (config["unknown"] or config["kinds"]["told"]):
             raise SystemExit("Questions that only a teacher can answer (unknown, kinds.told) need --teacher.")
-        self.ask = torch.compile(self.teacher) if self.teacher and arguments.compile else self.teacher
+        self.teachers = []  # each with what asks it
+        for path in arguments.teacher:
+            teacher = build(load_file(path)).to(device).eval()
+            self.teachers.append((teacher, torch.compile(teacher) if arguments.compile else teacher))
         decayed = [p for p in self.model.parameters() if p.dim() > 1]
         plain = [p for p in self.model.parameters() if p.dim() <= 1]
         groups = [{"params": decayed, "weight_decay": config["weight_decay"]}, {"params": plain, "weight_decay": 0.0}]
@@ -230,13 +234,15 @@ class Run:
 
     @torch.no_grad()
     def told(self, yes: Tensor, slots: Tensor, prompts: tuple[Tensor, ...]) -> Tensor:
-        """The answers to learn, with the teacher's word in them if there is one."""
-        if self.teacher is None:
+        """The answers to learn, with the mean of the teachers' log-odds in them if there are any."""
+        if not self.teachers:
             return yes
-        logits = self.teacher.logits(self.ask(*prompts)[slots[:, 0], slots[:, 1]]).float()
-        odds = logits[:, self.words.yes] - logits[:, self.words.no]
-        teacher = self.config["teacher"]
-        return blend(yes, odds * teacher["sharpen"], teacher["share"], teacher["known"])
+        odds = torch.zeros_like(yes)
+        for teacher, ask in self.teachers:
+            logits = teacher.logits(ask(*prompts)[slots[:, 0], slots[:, 1]]).float()
+            odds += (logits[:, self.words.yes] - logits[:, self.words.no]) / len(self.teachers)
+        weigh = self.config["teacher"]
+        return blend(yes, odds * weigh["sharpen"], weigh["share"], weigh["known"])
 
     def diffusion(self, logits: Tensor, tokens: Tensor, weights: Tensor, batch: Batch) -> Tensor:
         """Nats per token: the sum of CE / t over the masked tokens, by the number of tokens that could be masked."""

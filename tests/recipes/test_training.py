@@ -226,6 +226,10 @@ def test_the_second_round_learns_from_the_mean_of_the_first(made, encoder, tmp_p
     teacher, other = out / "first.safetensors", encoder[0]
     learned = [train_few(out, encoder, tmp_path / path.stem, "--teacher", path) for path in (teacher, other)]
     assert any(not np.array_equal(learned[0][name], value) for name, value in learned[1].items())
+    both = [train_few(out, encoder, tmp_path / name, "--teacher", *paths) for name, paths in
+            {"twice": (teacher, teacher), "two": (teacher, other)}.items()]  # fmt: skip
+    assert all(np.array_equal(learned[0][name], value) for name, value in both[0].items())
+    assert any(not np.array_equal(learned[0][name], value) for name, value in both[1].items())
 
 
 @pytest.mark.parametrize("settings", [["unknown=1.0"], ["unknown=0.0", "kinds.told=0.5"]])
