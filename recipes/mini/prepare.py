@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import yaml
 from overlap import N, copies, evaluation_ngrams, forbidden_wordings, normal
-from sources import answers, labelled, natural, running, titles
+from sources import answers, labelled, natural, packages, running, titles
 from sources.phrases import common_phrases, count_phrases
 from sources.rows import FAMILIES, Label, Row
 from sources.topics import load_topics, with_pairs
@@ -109,6 +109,13 @@ def read_running(data: Path, config: Mapping[str, Any], every: int) -> Iterator[
     yield from for_training[: config["books_passages"] : every]
 
 
+def read_packages(data: Path, config: Mapping[str, Any], every: int) -> Iterator[Row | None]:
+    if (path := data / "Translation-en.xz").exists():
+        yield from islice(packages.descriptions(text_lines(path), source="packages"), 0, None, every)
+    else:
+        print(f"{path} is not there: no descriptions of packages.")
+
+
 def books(data: Path) -> tuple[list[Row], list[Row]]:
     return running.held_out(list(running.passages(text_lines(data / "books.txt.xz"), source="books")))
 
@@ -118,6 +125,7 @@ SOURCES: Mapping[str, Read] = {
     "t0": read_t0,
     "labelled": read_labelled,
     "running": read_running,
+    "packages": read_packages,
 }
 
 

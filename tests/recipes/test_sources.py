@@ -3,7 +3,7 @@
 import pytest
 from overlap import forbidden_wordings, normal
 from prepare import HERE
-from sources import answers, labelled, natural, running, titles
+from sources import answers, labelled, natural, packages, running, titles
 from sources.phrases import common_phrases, count_phrases
 from sources.rows import Row
 from sources.topics import load_topics, with_pairs
@@ -166,6 +166,28 @@ def test_phrases_are_runs_between_stop_words():
     assert "bank raised interest rates" not in counts  # four words
     assert common_phrases(counts, least=2, most=9, keep=10) == ["bank", "central", "central bank"]
     assert "quickly" not in common_phrases(counts, least=1, most=9, keep=100)
+
+
+def test_a_package_is_what_its_project_says_with_its_line_as_title():
+    text = " A free ray tracer that draws pictures of scenes with light,\n shadow and glass. It is quick.\n"
+    told = {
+        "ray - tracer of light and shadow (tools)": f"{text} .\n This package has the tools.\n",
+        "ray - development files": f"{text} .\n This package has the headers.\n",
+        "every ray": " This metapackage depends on ray, and on nothing else at all, really.\n",
+        "drawing": " Twelve words are the least that a text may have here.\n",
+        "paint": " Twelve words are the least that a text may have here, friend.\n",
+    }
+    stanzas = [f"Package: x\nDescription-md5: 1\nDescription-en: {title}\n{lines}\n" for title, lines in told.items()]
+    lines = "".join(stanzas).splitlines(keepends=True)
+    assert list(packages.descriptions(lines, source="packages")) == [
+        Row(
+            "packages",
+            "A free ray tracer that draws pictures of scenes with light, shadow and glass. It is quick.",
+            "topic",
+            (("tracer of light and shadow",),),
+        ),
+        Row("packages", "Twelve words are the least that a text may have here, friend.", "topic"),
+    ]
 
 
 class TestTopics:

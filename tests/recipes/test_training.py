@@ -23,6 +23,7 @@ from card import card  # noqa: E402
 from train import blend, change  # noqa: E402
 from validate import labelled_sets, measure  # noqa: E402
 
+from setscore.backbones.mini import default_folder  # noqa: E402
 from setscore.datasets.dataset import draw_rows  # noqa: E402
 
 ROOT = HERE.parents[1]
@@ -52,6 +53,8 @@ def data(tmp_path_factory):
     write(folder / "imdb_sample.jsonl.xz", [{"text": f"{text} film {n}", "label": "pos"} for n in range(20)])
     write(folder / "wikitext2_train.txt.xz", [" = Coast weather = \n", *(f"{text} {text} {n}\n" for n in range(20))])
     write(folder / "books.txt.xz", [f"{text} {n} {text}\n" for n in range(400)])
+    stanzas = [f"Package: p{n}\nDescription-en: tool number {n}\n {n} {text}\n\n" for n in range(20)]
+    write(folder / "Translation-en.xz", stanzas)
     return folder
 
 
@@ -91,6 +94,22 @@ def made(data, evaluation, encoder, tmp_path_factory):
 def start(data, evaluation, encoder, out):
     places = ("--data", data, "--evaluation", evaluation, "--base", encoder[0], "--out", out)
     return run(HERE / "run.py", *places, "--smoke", "--every", 1)
+
+
+def test_topics_and_packages_are_there_where_they_are_given(made, data, tmp_path):
+    summary = json.loads((made[0] / "summary.json").read_text())
+    assert (summary["by_source"]["packages"], summary["topics"]) == (20, 0)
+    (tmp_path / "topics.yaml").write_text("weather: [storms, education]\n")
+    for source in data.iterdir():
+        if source.name != "Translation-en.xz":
+            (tmp_path / source.name).symlink_to(source)
+    tokenizer, out = default_folder() / "tokenizer.json", tmp_path / "summary.json"
+    said = run(HERE / "prepare.py", "--data", tmp_path, "--tokenizer", tokenizer, "--out", tmp_path / "prepared.npz",
+               "--topics", tmp_path / "topics.yaml", "--summary", out)  # fmt: skip
+    assert "Translation-en.xz is not there: no descriptions of packages." in said
+    summary = json.loads(out.read_text())
+    assert "packages" not in summary["by_source"]
+    assert (summary["topics"], summary["removed"]["topics"]) == (1, ["education"])
 
 
 def test_every_stage_leaves_its_result(made):
