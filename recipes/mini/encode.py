@@ -2,9 +2,9 @@
 
     python recipes/mini/encode.py --store prepared.npz --base base.safetensors --out encoded/
 
-Phrases are drawn for a block of documents at a time, half of them topics of topics.yaml. Of the drawn ones each
-document keeps some of its nearest, spread over the ranks, and a few at random. Writes embeddings.npy, phrases.npy,
-cosines.npy.
+Phrases are drawn for a block of documents at a time, half of them topics where the store has any. Of the drawn
+ones each document keeps some of its nearest, spread over the ranks, and a few at random. Writes embeddings.npy,
+phrases.npy, cosines.npy.
 """
 
 import argparse

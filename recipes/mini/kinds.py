@@ -193,11 +193,12 @@ class Examples:
         return self._asked(example, questions) if questions else None
 
     def told(self, row: int) -> Example | None:
-        """A document of a labelled source with labels of any set."""
+        """A document of a labelled source, however short, with labels of any set."""
         document = int(self.store.row_document[row])
         example = self._document(self.store.documents[document].tolist())
         example.embedding = document
-        return self._asked(example, self.questions.told(row, 6))
+        questions = self.questions.told(row, 6)
+        return self._asked(example, questions) if questions else None
 
     def phrase(self) -> Example:
         """A phrase on its own, for its embedding."""

@@ -104,13 +104,14 @@ class Questions:
         return [(self._of_family(family), math.nan) for _ in range(2)]
 
     def told(self, row: int, count: int) -> list[Question]:
-        """Labels of any set, half of them of the row's family: only a teacher can say whether they apply."""
-        own = FAMILIES[int(self.store.row_family[row])]
-        some = [name for name in FAMILIES if len(self.family_labels[name])]
-        drawn = [
-            own if self.random.random() < 0.5 else some[int(self.random.integers(len(some)))] for _ in range(count)
-        ]
-        return [(self._of_family(family), math.nan) for family in drawn]
+        """Labels of any set that name no topic, half of them of the row's family if that is one: for a teacher."""
+        own, found = FAMILIES[int(self.store.row_family[row])], list[Question]()
+        for _ in range(count if self.untopical else 0):
+            family = self.untopical[int(self.random.integers(len(self.untopical)))]
+            if own in self.untopical and self.random.random() < 0.5:
+                family = own
+            found.append((self._of_family(family), math.nan))
+        return found
 
     def _of_family(self, family: str) -> list[int]:
         """A question about any label of the family."""
