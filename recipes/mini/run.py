@@ -59,10 +59,15 @@ def perform(stage: Stage) -> None:
     """A stage that is not done yet."""
     name, wanted, command = stage
     if wanted.exists():
-        print(f"{name}: {wanted} is there", flush=True)
+        say(f"{name}: {wanted} is there")
         return
-    print(f"{name}: {' '.join(command)}", flush=True)
+    say(f"{name}: {' '.join(command)}")
     subprocess.run([sys.executable, *command], check=True)
+
+
+def say(line: str) -> None:
+    """In one piece: other stages write at the same time."""
+    print(f"{line}\n", end="", flush=True)
 
 
 def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[Stage]]:

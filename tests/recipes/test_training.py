@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ torch = pytest.importorskip("torch")
 import encode  # noqa: E402  (needs torch)
 import model as mini  # noqa: E402
 from card import card  # noqa: E402
+from run import say  # noqa: E402
 from train import blend, change  # noqa: E402
 from validate import labelled_sets, measure  # noqa: E402
 
@@ -285,6 +287,12 @@ def test_a_teacher_answers_what_nobody_knows():
     softened = blend(yes, odds, share=0.5, known=0.25)
     assert torch.allclose(softened[:2], torch.tensor([0.75, 0.25]), atol=1e-3)
     assert torch.equal(softened[2:], found[2:])
+
+
+def test_stages_that_run_at_once_write_whole_lines(capfd):
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(say, (f"{'train ' * 50}{number}" for number in range(2000))))
+    assert sorted(len(line.split()) for line in capfd.readouterr().out.splitlines()) == [51] * 2000
 
 
 def test_the_second_round_learns_from_the_mean_of_the_first(made, encoder, tmp_path):
