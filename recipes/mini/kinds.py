@@ -105,6 +105,13 @@ class Examples:
         example.add([words.begin, *prefix, *tokens, words.end], 1, 0)
         return example
 
+    def _of_row(self, row: int) -> Example:
+        """The row's document, its embedding to be kept."""
+        document = int(self.store.row_document[row])
+        example = self._document(self.store.documents[document].tolist())
+        example.embedding = document
+        return example
+
     def _noisy(self, tokens: Sequence[int]) -> Sequence[int]:
         """Now and then up to a fifth of the tokens masked, so that no document is learned by heart."""
         if self.random.random() >= self.config["noise"]:
@@ -166,8 +173,7 @@ class Examples:
         questions = [(store.texts[int(text)].tolist(), float(answer))]
         if self.random.random() < 0.3:
             questions += self.questions.phrases(document, 2)
-        example = self._document(store.documents[document].tolist())
-        example.embedding = document
+        example = self._of_row(row)
         return self._asked(example, questions)
 
     def titles(self, row: int) -> Example | None:
@@ -181,23 +187,17 @@ class Examples:
         if self.random.random() < 0.5:
             questions += self.questions.phrases(document, 2)
         questions += self.questions.unlikely(row)
-        example = self._document(store.documents[document].tolist())
-        example.embedding = document
+        example = self._of_row(row)
         return self._asked(example, questions, range(1 + len(no)) if len(yes) == 1 and len(no) > 1 else ())
 
     def phrases(self, row: int) -> Example | None:
-        document = int(self.store.row_document[row])
-        example = self._document(self.store.documents[document].tolist())
-        example.embedding = document
+        example, document = self._of_row(row), int(self.store.row_document[row])
         questions = self.questions.phrases(document, 8) + self.questions.unlikely(row) + self.questions.unknown()
         return self._asked(example, questions) if questions else None
 
     def told(self, row: int) -> Example | None:
         """A document of a labelled source, however short, with labels of any set."""
-        document = int(self.store.row_document[row])
-        example = self._document(self.store.documents[document].tolist())
-        example.embedding = document
-        questions = self.questions.told(row, 6)
+        example, questions = self._of_row(row), self.questions.told(row, 6)
         return self._asked(example, questions) if questions else None
 
     def phrase(self) -> Example:

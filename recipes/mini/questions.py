@@ -100,18 +100,19 @@ class Questions:
         """Labels that name no topic, of any document: only a teacher can say whether they apply."""
         if not self.untopical or self.random.random() >= self.config["unknown"]:
             return []
-        family = self.untopical[int(self.random.integers(len(self.untopical)))]
+        family = self._untopical()
         return [(self._of_family(family), math.nan) for _ in range(2)]
 
     def told(self, row: int, count: int) -> list[Question]:
         """Labels of any set that name no topic, half of them of the row's family if that is one: for a teacher."""
         own, found = FAMILIES[int(self.store.row_family[row])], list[Question]()
         for _ in range(count if self.untopical else 0):
-            family = self.untopical[int(self.random.integers(len(self.untopical)))]
-            if own in self.untopical and self.random.random() < 0.5:
-                family = own
-            found.append((self._of_family(family), math.nan))
+            kept = own in self.untopical and self.random.random() < 0.5
+            found.append((self._of_family(own if kept else self._untopical()), math.nan))
         return found
+
+    def _untopical(self) -> str:
+        return self.untopical[int(self.random.integers(len(self.untopical)))]
 
     def _of_family(self, family: str) -> list[int]:
         """A question about any label of the family."""

@@ -215,7 +215,7 @@ class Run:
             at_slots = self.model.logits(hidden[slots[:, 0], slots[:, 1]]).float()
             masked = put(batch.masked[: self.config["diffusion_positions"]])
             at_masks = self.model.logits(hidden[masked[:, 0], masked[:, 1]]).float()
-            yes = self.told(yes, slots, (tokens, positions, parts, segments))
+            yes = self.to_learn(yes, slots, (tokens, positions, parts, segments))
         answers = at_slots[:, [self.words.yes, self.words.no]]
         logs = answers - at_slots.logsumexp(dim=-1, keepdim=True)
         asked = max(1, len(slots))  # a small batch may hold no question at all
@@ -233,7 +233,7 @@ class Run:
         return found
 
     @torch.no_grad()
-    def told(self, yes: Tensor, slots: Tensor, prompts: tuple[Tensor, ...]) -> Tensor:
+    def to_learn(self, yes: Tensor, slots: Tensor, prompts: tuple[Tensor, ...]) -> Tensor:
         """The answers to learn, with the mean of the teachers' log-odds in them if there are any."""
         if not self.teachers:
             return yes

@@ -418,5 +418,6 @@ def test_half_of_the_drawn_phrases_are_topics(monkeypatch):
     assert numbers.shape == cosines.shape
     assert (numbers >= 100).any(axis=1).all()
     assert (numbers < 100).any(axis=1).all()
+    assert all(len({n for n in numbers.ravel().tolist() if (n >= 100) == topic}) <= 6 for topic in (True, False))
     expected = documents @ torch.cat([phrases, topics]).T
     assert np.allclose(cosines, np.take_along_axis(expected.numpy(), numbers, axis=1), atol=1e-2)
