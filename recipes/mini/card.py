@@ -7,6 +7,7 @@
 
 import argparse
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,14 @@ def main() -> None:
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--parity", type=Path, required=True)
     parser.add_argument("--results", type=Path)
+    parser.add_argument("--note", default="", help="what the stages cannot know about how the runs were made")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     read = {name: json.loads((arguments.run / f"{name}.json").read_text()) for name in ("summary", "sanity")}
     parity = json.loads(arguments.parity.read_text())
     results = json.loads(arguments.results.read_text()) if arguments.results else None
     runs = [log_end(path) for path in sorted(arguments.run.glob("run-*-*/log.jsonl"))]
-    arguments.out.write_text(card(read["summary"], read["sanity"], parity, runs, results))
+    arguments.out.write_text(card(read["summary"], read["sanity"], parity, runs, results, note=arguments.note))
 
 
 def log_end(path: Path) -> dict[str, Any]:
@@ -43,6 +45,8 @@ def card(
     parity: dict[str, Any],
     runs: list[dict[str, Any]],
     results: dict[str, Any] | None,
+    *,
+    note: str = "",
 ) -> str:
     """The text with every number filled in; a name without a number is an error."""
     copied, worded = summary["removed"]["documents"], summary["removed"]["wordings"]
@@ -55,6 +59,7 @@ def card(
         "worded": len(worded),
         "more": more(summary),
         "toy": toy(runs),
+        "note": f"\n{textwrap.fill(note, 120)}\n" if note else "",
         "checked": "" if summary["evaluation_documents_checked"] else " (not checked in this run)",
         "tasks": len(load_tasks(HERE / "tasks")),
         "runs": len(runs),
@@ -120,6 +125,8 @@ def settings() -> str:
         for start, mixtures in groups.items()
         for changed in mixtures.values()
     ]
+    last = config["last"]
+    lines.append(f"| mean of the second round | {last['seed']} | {last['steps']} | {', '.join(last['settings'])} |")
     return "\n".join(lines)
 
 

@@ -3,9 +3,9 @@
     python recipes/mini/precision.py --weights weights.safetensors --data-dir DATA --scores scores [--sets jigsaw,aapd]
 
 `--scores` is the folder of `setscore evaluate all --long-documents truncate --save scores`, with the shipped graph. The
-fp32 model gets the very same prompts. Per set: the share of decisions at 0.5 that differ, and micro / macro F1 with one
-calibration (auto, fitted to the fp32 scores of 200 documents; means over seeds 13, 17 and 23), so that what differs is
-the scores alone.
+fp32 model gets the very same prompts. Per set: the share of decisions at 0 that differ, micro / macro F1 of these
+decisions, and micro / macro F1 with one calibration (auto, fitted to the fp32 scores of 200 documents; means over seeds
+13, 17 and 23), so that what differs is the scores alone.
 A GPU takes two minutes; on a CPU leave out --exact.
 """
 
@@ -63,12 +63,14 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", TruncationWarning)
     model = build(load_file(arguments.weights)).to(arguments.device).eval()
-    print("| | int8 flips | int8 | fp32 | exact flips | exact, fp32 |\n|---|---:|---:|---:|---:|---:|")
+    columns = ("int8 flips", "int8 at 0", "fp32 at 0", "int8", "fp32", "exact flips", "exact, fp32")
+    print(f"| | {' | '.join(columns)} |\n|---|{'---:|' * len(columns)}")
     for name in arguments.sets.split(","):
         experiment = prepare(name, "development", SEEDS, data_dir=arguments.data_dir)
         pool, stored = experiment.parts["pool"], Scored.load(arguments.scores / experiment.folder / "pool")
         full = fp32(model, "shared", pool.labels, pool.texts)
-        cells = [flips(stored.log_odds, full), *scores(full, [stored.log_odds, full], stored.gold)]
+        both = [stored.log_odds, full]
+        cells = [flips(*both), *(percent(f1(stored.gold, odds > 0)) for odds in both), *scores(full, both, stored.gold)]
         if arguments.exact:
             exact = fp32(model, "exact", pool.labels, pool.texts)
             cells += [flips(exact, full), *scores(exact, [exact], stored.gold)]
@@ -91,9 +93,16 @@ def scores(fitted: np.ndarray, measured: list[np.ndarray], gold: np.ndarray) -> 
         known, new = draw_rows(len(gold), FITTED, seed)
         calibration = make("auto").fit(fitted[known], gold[known])
         for row, values in enumerate(measured):
-            decided = calibration.predict(values[new])
-            sums[row] += [f1_score(gold[new], decided, average=kind, zero_division=0) for kind in ("micro", "macro")]
-    return [f"{micro:.1f} / {macro:.1f}" for micro, macro in 100 * sums / len(SEEDS)]
+            sums[row] += f1(gold[new], calibration.predict(values[new]))
+    return [percent(each) for each in sums / len(SEEDS)]
+
+
+def f1(gold: np.ndarray, decided: np.ndarray) -> np.ndarray:
+    return np.array([f1_score(gold, decided, average=kind, zero_division=0) for kind in ("micro", "macro")])
+
+
+def percent(values: np.ndarray) -> str:
+    return " / ".join(f"{100 * value:.1f}" for value in values)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ Needs one GPU and about half an hour; `--smoke` makes a toy on the CPU in two mi
 A stage whose result is there is not done again, and training goes on where it was stopped: start it again after any
 interruption, on another machine too if OUT goes along. The stages: prepare, encode, validate (the documents to measure
 runs on), train (the runs of config.yaml, some of them at once: while one compiles, others train) and average in two
-rounds, export, sanity, card.
+rounds, a last run from the second mean, averaged with it, export, sanity, card.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="general training data")
     parser.add_argument("--evaluation", type=Path, help="evaluation data: overlap check, validation documents")
-    parser.add_argument("--topics", type=Path, help="more phrases that could be labels, such as topics.yaml")
+    parser.add_argument("--topics", type=Path, default=HERE / "topics.yaml", help="more phrases that could be labels")
     parser.add_argument("--base", type=Path, help=f"the encoder's model.safetensors; default: the package {ENCODER}")
     parser.add_argument("--validation", type=Path, help="labelled sets to measure runs on; default: of --evaluation")
     parser.add_argument("--out", type=Path, help="default: build/mini, with --smoke build/mini-smoke")
@@ -79,10 +79,9 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
     common = {"--store": store, "--encoded": encoded, "--base": base, "--tokenizer": TOKENIZER}
     evaluation = {"--evaluation": arguments.evaluation} if arguments.evaluation else {}
     every = {"--every": arguments.every} if arguments.smoke else {}
-    topics = {"--topics": arguments.topics} if arguments.topics else {}
     first = [
         stage("prepare", store, {"--data": arguments.data, "--tokenizer": TOKENIZER, "--out": store, **evaluation,
-                                 "--summary": out / "summary.json", **topics, **every}),
+                                 "--summary": out / "summary.json", "--topics": arguments.topics, **every}),
         stage("encode", encoded / "cosines.npy", {"--store": store, "--base": base, "--out": encoded}),
     ]  # fmt: skip
     if arguments.evaluation and not arguments.validation:
@@ -106,14 +105,13 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
 
 
 def training(arguments: argparse.Namespace, config: dict[str, Any], common: dict[str, Any]) -> list[list[Stage]]:
-    """The run that makes a language model; then rounds of short ones, the mean of each of which teaches the next."""
+    """The run that makes a language model; then rounds of short ones, the mean of each of which teaches the next; then
+    one from the last mean, taught by it, and the mean of what it started from and what it became.
+    """
     language = train(arguments, common, "language", config["language"])
     bases, found, teacher = {"encoder": common["--base"], "language": language[1]}, [[language]], dict[str, Path]()
-    *_, last = config["rounds"]
     for name, groups in config["rounds"].items():
-        mean, shift = arguments.out / f"{name}.safetensors", 0.0
-        if name == last:
-            mean, shift = arguments.out / "weights.safetensors", config["shift"]
+        mean = arguments.out / f"{name}.safetensors"
         runs, shares = list[Stage](), list[float]()
         for group, mixtures in groups.items():
             several = [(mixture, seed) for mixture in mixtures for seed in config["seeds"]]
@@ -123,11 +121,16 @@ def training(arguments: argparse.Namespace, config: dict[str, Any], common: dict
                 run = {"seed": seed, "steps": config["steps"], "settings": mixtures[mixture]}
                 options = {**common, "--base": bases[group], **teacher}
                 runs.append(train(arguments, options, f"{name}-{group}-{mixture}-{seed}", run))
-        title, _, command = stage("average", mean, {"--shift": shift, "--tokenizer": TOKENIZER, "--out": mean})
-        weights = [str(wanted) for _, wanted, _ in runs]
-        found += [runs, [(title, mean, [command[0], *weights, "--share", *map(str, shares), *command[1:]])]]
+        found += [runs, [averaging([wanted for _, wanted, _ in runs], shares, mean)]]
         teacher = {"--teacher": mean}
-    return found
+    last = train(arguments, {**common, "--base": mean, **teacher}, "last", config["last"])
+    model = arguments.out / "weights.safetensors"
+    return [*found, [last], [averaging([mean, last[1]], [0.5, 0.5], model, config["shift"])]]
+
+
+def averaging(weights: Sequence[Path], shares: Sequence[float], mean: Path, shift: float = 0.0) -> Stage:
+    title, _, command = stage("average", mean, {"--shift": shift, "--tokenizer": TOKENIZER, "--out": mean})
+    return title, mean, [command[0], *map(str, weights), "--share", *map(str, shares), *command[1:]]
 
 
 def train(arguments: argparse.Namespace, common: dict[str, Any], name: str, run: dict[str, Any]) -> Stage:
