@@ -40,7 +40,7 @@ read.
 
 
 # The paper's tables, micro / macro F1: LLaDA-8B-Instruct with per-label questions, and the best training-free cell of
-# each set, micro and macro taken apart. `earlier`: this page as of the weights that the package had first.
+# each set, micro and macro taken apart. `first`: this page as of the prototype's weights.
 PAPER = {
     "LLaDA-8B-Instruct, per label (paper)": {
         "goemotions": "26.6 / 22.4", "reuters": "60.6 / 67.2", "eurlex": "11.9 / 9.2", "ecthr-b": "48.8 / 43.3",
@@ -50,11 +50,11 @@ PAPER = {
         "goemotions": "29.5 / 25.6", "reuters": "80.5 / 68.8", "eurlex": "11.9 / 9.5", "ecthr-b": "48.8 / 45.8",
         "jigsaw": "45.1 / 28.5", "aapd": "11.3 / 8.4",
     },
-    "earlier weights, auto": {
+    "first weights, auto": {
         "goemotions": "33.9 / 16.1", "reuters": "62.4 / 53.0", "eurlex": "40.1 / 8.7", "ecthr-b": "36.6 / 20.9",
         "jigsaw": "35.7 / 27.3", "aapd": "41.7 / 27.3",
     },
-    "earlier weights, paper": {
+    "first weights, paper": {
         "goemotions": "24.4 / 20.2", "reuters": "58.0 / 52.7", "eurlex": "22.0 / 15.3", "ecthr-b": "32.4 / 29.1",
         "jigsaw": "31.4 / 30.5", "aapd": "30.4 / 28.9",
     },
@@ -63,7 +63,8 @@ BESIDE = """
 ## Beside the paper
 
 The paper's numbers are on its test slices, ours on development documents of the same sets, so a point or two says
-nothing. Its rows use its own calibrator (`paper` here). Threshold 0.5: before any labelled document was seen.
+nothing. Its rows use its own calibrator (`paper` here). Threshold 0.5: before any labelled document was seen. First
+weights: those of the prototype that the package began with.
 """
 
 

@@ -2,7 +2,7 @@
 
     python recipes/mini/run.py --data DATA --evaluation EVAL --out build/mini
 
-Needs one GPU and about half an hour; `--smoke` makes a toy on the CPU in two minutes, to see that every stage works.
+Needs one GPU and about half an hour; `--smoke` makes a toy on the CPU in some minutes, to see that every stage works.
 A stage whose result is there is not done again, and training goes on where it was stopped: start it again after any
 interruption, on another machine too if OUT goes along. The stages: prepare, encode, validate (the documents to measure
 runs on), train (the runs of config.yaml, some of them at once: while one compiles, others train) and average in two
