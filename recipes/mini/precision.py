@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from model import Mini, build
 from safetensors.torch import load_file
-from sklearn.metrics import f1_score
 
 from setscore import SetScoreClassifier
 from setscore.backbones import Attention
@@ -29,6 +28,7 @@ from setscore.datasets.dataset import draw_rows
 from setscore.errors import TruncationWarning
 from setscore.experiments import PAPER_SETS, prepare
 from setscore.experiments.scored import Scored
+from setscore.metrics import decision_metrics
 from setscore.prompts import Verbalizer
 
 SEEDS, FITTED = (13, 17, 23), 200
@@ -98,7 +98,8 @@ def scores(fitted: np.ndarray, measured: list[np.ndarray], gold: np.ndarray) -> 
 
 
 def f1(gold: np.ndarray, decided: np.ndarray) -> np.ndarray:
-    return np.array([f1_score(gold, decided, average=kind, zero_division=0) for kind in ("micro", "macro")])
+    found = decision_metrics(gold, decided)
+    return np.array([found["micro_f1"], found["macro_f1"]])
 
 
 def percent(values: np.ndarray) -> str:
