@@ -19,6 +19,7 @@ from pathlib import Path
 
 from setscore import SetScoreClassifier
 from setscore.datasets import Dataset
+from setscore.encoders import load_encoder
 from setscore.ensemble import BLENDS
 from setscore.experiments import PAPER_SETS, Summary, prepare
 from setscore.experiments.baselines import Measured, measure_baseline
@@ -27,7 +28,6 @@ from setscore.experiments.ensembles import measure_ensembles
 from setscore.experiments.report import score_parts
 from setscore.experiments.slices import Experiment
 from setscore.experiments.training import training_documents
-from setscore.shortlist import load_encoder
 
 SEEDS = (13, 17, 23)
 METHODS = ("cosine", "linear", "setfit")

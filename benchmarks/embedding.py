@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from sklearn.metrics import average_precision_score
 
-from setscore.backbones.embedding import sentence_encoder
 from setscore.datasets import Dataset
+from setscore.encoders import ENCODER, Encode, load_encoder, unit
+from setscore.encoders.embedded import sentence_encoder
 from setscore.experiments import PAPER_SETS, prepare
-from setscore.shortlist import ENCODER, Encode, load_encoder, unit
 
 SEED, THREADS = 13, 2
 

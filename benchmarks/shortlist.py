@@ -22,9 +22,10 @@ THREADS = int(os.environ.setdefault("OMP_NUM_THREADS", "2"))
 import faiss  # noqa: E402 - the number of threads is read when libraries load
 import torch  # noqa: E402
 
-from setscore.backbones.embedding import sentence_encoder  # noqa: E402
 from setscore.backbones.mini import default_folder, load_files  # noqa: E402
-from setscore.shortlist import EMBEDDED, ENCODER, Encode, Shortlist, load_encoder, unit  # noqa: E402
+from setscore.encoders import EMBEDDED, ENCODER, Encode, load_encoder, unit  # noqa: E402
+from setscore.encoders.embedded import sentence_encoder  # noqa: E402
+from setscore.shortlist import Shortlist  # noqa: E402
 from setscore.shortlist.fusion import best, fuse  # noqa: E402
 from setscore.shortlist.index import VectorIndex  # noqa: E402
 from setscore.shortlist.lexical import LexicalIndex  # noqa: E402

@@ -40,6 +40,10 @@ class FakeBackbone:
         self.queries = 0
         self.calls = 0
 
+    @property
+    def identity(self) -> str:
+        return f"fake {self.attention} {self.spec.context}"
+
     def spans(self, text: str) -> list[tuple[int, int]]:
         return [match.span() for match in _WORD.finditer(text)]
 

@@ -117,10 +117,10 @@ def test_what_a_scorer_learnt_is_saved(tmp_path):
     model = SetScoreClassifier(["oil", "sports"], scorer="milp?support=2", calibration="temperature").fit(texts, gold)
     model.save(tmp_path / "model.json")
     loaded = SetScoreClassifier.load(tmp_path / "model.json")
-    assert loaded.learned_ == model.learned_
-    assert loaded.learned_["seen"]["documents"] == 12
+    assert loaded.fitted_.learned == model.fitted_.learned
+    assert loaded.fitted_.learned["seen"]["documents"] == 12
     assert (loaded.decision_function(texts) == model.decision_function(texts)).all()
-    assert SetScoreClassifier.load(tmp_path / "model.json").fit(texts, gold).learned_ == model.learned_
+    assert SetScoreClassifier.load(tmp_path / "model.json").fit(texts, gold).fitted_.learned == model.fitted_.learned
 
 
 def test_numbers_of_numpy_are_saved_as_numbers(tmp_path):

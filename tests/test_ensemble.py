@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from slices import f1
 
 from setscore import SetScoreClassifier
+from setscore.encoders import load_encoder
 from setscore.ensemble import Ensemble, best_cut, blend_of, check_same, cosines, fit, oracle, simplex
 from setscore.errors import MissingExtraError, SetScoreError
-from setscore.shortlist import load_encoder
 
 UNIT = ((1.0, 0.0),)
 

@@ -22,10 +22,10 @@ from graph import DOCUMENT, Shape, export, layer_weight
 from quantize import Observed, QuantizedLinear, merge, quantize
 from safetensors.numpy import load_file
 
-from setscore.backbones.embedding import batches
 from setscore.backbones.mini import MiniBackbone, default_folder
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import read_documents, read_labels
+from setscore.encoders.embedded import batches
 from setscore.prompts import Template, Verbalizer
 
 ROOT = Path(__file__).parents[2]

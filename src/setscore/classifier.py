@@ -9,13 +9,18 @@ To decide which of m labels apply to a document, SetScore asks a masked-diffusio
     Answer:[MASK]
 
 and reads one number per label at the masked position: u = log p(yes) - log p(no), the log-odds (Eq. 2 of the paper).
-A calibration turns log-odds into probabilities, and decisions where probability >= tau. The model's weights are never
-touched: `fit` only fits the calibration on a few labelled documents, and everything works without it too.
+A calibration turns log-odds into probabilities, and a label is predicted where its probability reaches a threshold.
+The model's weights are never touched. Before `fit` two numbers that belong to the model stand in for a calibration:
+a temperature, and how much the labels of a document compete (`competition`: beside a likely label another one needs a
+little more; 0 asks each for itself). `fit` replaces both by what a few labelled documents say.
 
     Document -> [Shortlist] -> Template -> Query -> Backbone -> Scores -> [Ensemble] -> Calibration -> Prediction
 """
 
-from collections.abc import Collection, Iterable, Sequence
+import copy
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -23,18 +28,29 @@ from typing import Any, Self
 import numpy as np
 
 import setscore.calibration as calibrations
-from setscore import scorers
-from setscore.backbones import Backbone, load_backbone
-from setscore.ensemble import Ensemble, blended
-from setscore.errors import SetScoreError
+from setscore import fitting, persistence, scorers
+from setscore.backbones import Backbone, backbone_spec, check_backbone, load_backbone
+from setscore.calibration import Calibration, UnfittedCalibration
+from setscore.ensemble import Ensemble, blend_of, members_of
+from setscore.errors import IdentityWarning
 from setscore.estimators import TextClassifier
+from setscore.fitting import Fitted
+from setscore.predictions import CALIBRATED, ZERO_SHOT, Ask, Predictions, score_each
 from setscore.prompts import Template, Verbalizer
-from setscore.records import FloatArray, IntArray, LabelSet, Scores, as_documents, names_in
+from setscore.records import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    LabelSet,
+    Progress,
+    Scores,
+    as_documents,
+    names_in,
+    readable,
+)
 from setscore.shortlist import Descent, Shortlist, ask_shortlisted, remember, shortlist_of
-from setscore.storage import reading_json, write_json
 
 Candidates = Sequence[Collection[str]] | None  # a label set per document; None asks every label of every document
-FORMAT = "setscore.classifier/1"
 
 
 class SetScoreClassifier(TextClassifier):
@@ -47,11 +63,12 @@ class SetScoreClassifier(TextClassifier):
     verbalizer      the answers to compare: "yes/no", "true/false", "relevant/irrelevant", "present/absent"
     attention       "auto" (native to the backbone), "shared" (document read once) or "exact" (once per label)
     long_documents  "truncate" (read the beginning), "chunk" (overlapping windows), "auto" (as suits the backbone)
+    pool, overlap   how windows become one score ("max", "mean", "logmeanexp"), and the tokens they share
     shortlist       32, "cosine:32": only the labels nearest to a document; "parents": children of likely parents
     blend           "cosine" or "own-cosine" averages log-odds with all-MiniLM's or setscore-mini's; `fit` weighs both
-    pool, overlap   how windows become one score ("max", "mean", "logmeanexp"), and the tokens they share
     calibration     what `fit` fits: "auto", a name of `setscore.calibration.CALIBRATIONS`, or an object from there
     threshold       the probability from which a label is predicted before `fit` has chosen one
+    competition     how much labels compete before `fit`: 0 asks each for itself; None is the model's own number
     """
 
     def __init__(
@@ -68,83 +85,197 @@ class SetScoreClassifier(TextClassifier):
         overlap: int = 64,
         shortlist: int | str | Shortlist | Descent | None = None,
         blend: str | Ensemble | None = None,
-        calibration: str | calibrations.Calibration = "auto",
+        calibration: str | Calibration = "auto",
         threshold: float = 0.5,
+        competition: float | None = None,
     ) -> None:
-        self.labels, self.scorer, self.shortlist, self.blend, self.overlap = labels, scorer, shortlist, blend, overlap
-        self.backbone, self.attention, self.template, self.verbalizer = backbone, attention, template, verbalizer
-        self.long_documents, self.pool, self.calibration, self.threshold = long_documents, pool, calibration, threshold
+        self.labels = labels
+        self.scorer = scorer
+        self.backbone = backbone
+        self.template = template
+        self.verbalizer = verbalizer
+        self.attention = attention
+        self.long_documents = long_documents
+        self.pool = pool
+        self.overlap = overlap
+        self.shortlist = shortlist
+        self.blend = blend
+        self.calibration = calibration
+        self.threshold = threshold
+        self.competition = competition
 
-    def fit(self, X: Iterable[Any], y: Any = None) -> Self:
-        """Fits `calibration_` on documents `X` with gold `y`: an indicator matrix or lists of names."""
-        documents, self.labels_ = as_documents(X), LabelSet.of(names_in(y) if self.labels is None else self.labels)
-        gold = None if y is None else self.labels_.gold(y, len(documents))  # the calibration "bias" needs none
-        self.shortlist_, self.blend_, self.learned_ = remember(self.shortlist, documents, self.labels_, gold), None, {}
-        self.learned_ = calibrations.learn(self.calibration, *self._method(), documents, self.labels_, gold)
-        scores, self.blend_ = blended(self.blend, self.score_documents(documents), documents, self.labels_, gold)
-        self.calibration_ = calibrations.fit(self.calibration, scores.log_odds, gold)
+    def fit(self, X: Iterable[Any], y: Any = None, *, progress: Progress | None = None) -> Self:
+        """Learns from documents `X` with gold `y`: an indicator matrix or lists of names. The model stays as it is."""
+        texts = [document.text for document in as_documents(X)]
+        labels = LabelSet.of(names_in(y) if self.labels is None else self.labels)
+        gold = None if y is None else labels.gold(y, len(texts))  # the calibration "bias" needs none
+        backbone = self._backbone()
+        shortlist = None if self.shortlist is None else remember(self.shortlist, texts, labels, gold)
+        learned = self._learn(backbone, texts, labels, gold)
+        ask = self._method(backbone, shortlist, learned)
+        scores = ask(texts, labels, progress=progress)
+        before = blend_of(self.blend)
+        members = members_of(before, scores.log_odds, texts, labels)
+        calibration, blend = fitting.fit(members, gold, self.calibration, before)
+        self.fitted_ = Fitted(labels, calibration, blend, learned, shortlist, backbone.identity)
+        self.fit_members_ = members
+        self.fit_truncated_ = scores.truncated
         return self
 
+    def classify(
+        self, X: Iterable[Any], *, candidates: Candidates = None, progress: Progress | None = None
+    ) -> Predictions:
+        """One pass from documents to predictions. A document that cannot be scored gets an error in its place."""
+        labels = self._labels()
+        documents, errors = readable(X, labels)
+        texts = [document.text for document in documents]
+        wanted = labels.asked(documents, candidates)
+        fitted = self._fitted()
+        ask = self._method(self._backbone(), self._shortlist(), fitted.learned if fitted else {})
+        scores, failed = score_each(partial(ask, progress=progress), texts, labels, wanted, skip=errors)
+        scores = self._blended(scores, texts, labels)
+        calibration = self.current_calibration()
+        return Predictions(
+            label_names=labels.names,
+            ids=tuple(document.id or str(row) for row, document in enumerate(documents)),
+            probabilities=calibration.transform(scores.log_odds),
+            decisions=calibration.predict(scores.log_odds),
+            scores=scores,
+            wanted=wanted,
+            undecided=calibration.undecided(scores.log_odds) if calibration.margin else None,
+            errors=errors | failed,
+            regime=self.regime,
+            competition=getattr(calibration, "competition", 0.0),
+        )
+
     def score_documents(self, X: Iterable[Any], *, candidates: Candidates = None) -> Scores:
-        """The method itself: log-odds of every label, or of each document's own `candidates`."""
-        documents, labels = as_documents(X), self._labels()
-        (scorer, backbone), asked = self._method(), labels.asked(documents, candidates)
-        texts, shortlist = [document.text for document in documents], getattr(self, "shortlist_", self.shortlist)
-        scores = ask_shortlisted(partial(scorer.score, backbone, texts), texts, labels, asked, shortlist_of(shortlist))
-        scores.warn()
-        return blended(getattr(self, "blend_", self.blend), scores, documents, labels)[0]
+        """Log-odds of every label, or of each document's own `candidates`, and what it cost to ask them."""
+        return self._checked(X, candidates).scores
 
     def decision_function(self, X: Iterable[Any], *, candidates: Candidates = None) -> FloatArray:
         """Log-odds [n_documents, n_labels]; -inf for labels that were not asked."""
-        return self.score_documents(X, candidates=candidates).log_odds
+        return self._checked(X, candidates).scores.log_odds
 
     def predict_proba(self, X: Iterable[Any], *, candidates: Candidates = None) -> FloatArray:
         """Probabilities [n_documents, n_labels], one for each yes/no question; they do not add up to 1."""
-        return self.current_calibration().transform(self.decision_function(X, candidates=candidates))
+        return self._checked(X, candidates).probabilities
 
     def predict(self, X: Iterable[Any], *, candidates: Candidates = None) -> IntArray:
         """Decisions [n_documents, n_labels], 0 or 1."""
-        return self.current_calibration().predict(self.decision_function(X, candidates=candidates)).astype(np.int64)
+        return self._checked(X, candidates).decisions.astype(np.int64)
 
     def predict_labels(self, X: Iterable[Any], *, candidates: Candidates = None) -> list[set[str]]:
         """The set of label names of each document."""
-        return self._labels().sets(self.predict(X, candidates=candidates))
+        return self._labels().sets(self._checked(X, candidates).decisions)
 
-    def current_calibration(self) -> calibrations.Calibration:
+    def current_calibration(self) -> Calibration:
         """The fitted calibration; before `fit`, one that needs no labelled document and cuts at `threshold`."""
-        fitted: calibrations.Calibration | None = getattr(self, "calibration_", None)
-        return fitted or calibrations.unfitted(self.backbone, len(self._labels()), self.threshold)
+        if fitted := self._fitted():
+            return fitted.calibration
+        spec = backbone_spec(self.backbone) if isinstance(self.backbone, str) else self.backbone.spec
+        competition = spec.competition if self.competition is None else self.competition
+        ready = UnfittedCalibration(temperature=spec.temperature, competition=competition, threshold=self.threshold)
+        return ready.for_labels(len(self._labels()))
+
+    def with_threshold(self, threshold: float) -> Self:
+        """A copy that cuts every label at this probability, whatever was fitted."""
+        other = copy.copy(self)
+        other.threshold = threshold
+        if fitted := self._fitted():
+            other.fitted_ = replace(fitted, calibration=fitted.calibration.with_threshold(threshold))
+        return other
+
+    def check(self) -> Self:
+        """An error for whatever the options could not be used with; neither weights nor documents are needed."""
+        self._scorer({})
+        shortlist_of(self.shortlist)
+        blend_of(self.blend)
+        calibrations.make(self.calibration)
+        if isinstance(self.backbone, str):
+            check_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
+        if self.labels is not None:
+            self.current_calibration()
+        return self
 
     def save(self, path: str | Path) -> None:
-        """Writes parameters, labels and calibration as JSON; no weights, no pickle."""
-        if not isinstance(self.backbone, str):
-            raise SetScoreError("only a classifier whose backbone is given by name can be saved.")
-        params = self.get_params(deep=False) | {"labels": self._labels().plain()}
-        params |= {"template": Template.of(self.template).text, "verbalizer": vars(Verbalizer.of(self.verbalizer))}
-        params |= {"calibration": calibrations.describe(self.calibration)}
-        params |= {name: v for name in ("shortlist", "blend") if (v := getattr(self, f"{name}_", params.pop(name)))}
-        fitted = self.calibration_.state() if hasattr(self, "calibration_") else None
-        write_json(path, FORMAT, {"params": params, "calibration": fitted, "learned": getattr(self, "learned_", {})})
+        """Writes parameters, labels and what was fitted as JSON; no weights, no pickle."""
+        persistence.save(path, self.get_params(deep=False), self._labels(), self._fitted())
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """The classifier that `save` wrote."""
-        with reading_json(path, FORMAT) as saved:
-            classifier = cls(**saved["params"] | {"verbalizer": Verbalizer(**saved["params"]["verbalizer"])})
-            labels = LabelSet.of(classifier.labels)
-            if saved["calibration"] is not None:
-                classifier.labels_, classifier.learned_ = labels, saved.get("learned", {})
-                classifier.calibration_ = calibrations.restore(saved["calibration"], len(labels))
+    def load(cls, path: str | Path, *, allow: Sequence[str] = ()) -> Self:
+        """The classifier that `save` wrote. `allow` is your consent to what its model needs, as in ["remote-code"]."""
+        params, fitted = persistence.load(path, allow)
+        classifier = cls(**params)
+        if fitted is not None:
+            classifier.fitted_ = fitted
         return classifier
 
     @property
     def classes_(self) -> Any:
         return np.array(self._labels().names, dtype=object)
 
-    def _labels(self) -> LabelSet:
-        return getattr(self, "labels_", None) or LabelSet.of(self.labels)
+    @property
+    def regime(self) -> str:
+        """ "zero-shot" before `fit`, "calibrated" after it."""
+        return ZERO_SHOT if self._fitted() is None else CALIBRATED
 
-    def _method(self) -> tuple[scorers.Scorer, Backbone]:
+    @property
+    def calibration_(self) -> Calibration:
+        return self.fitted_.calibration
+
+    @property
+    def labels_(self) -> LabelSet:
+        return self.fitted_.labels
+
+    # The parts
+
+    def _labels(self) -> LabelSet:
+        fitted = self._fitted()
+        return LabelSet.of(self.labels) if fitted is None else fitted.labels
+
+    def _fitted(self) -> Fitted | None:
+        return getattr(self, "fitted_", None)
+
+    def _shortlist(self) -> Shortlist | Descent | None:
+        fitted = self._fitted()
+        return shortlist_of(self.shortlist) if fitted is None else fitted.shortlist
+
+    def _scorer(self, learned: Mapping[str, Any]) -> scorers.Scorer:
         reading = scorers.Reading(self.long_documents, self.pool, self.overlap)
-        scorer = scorers.make(self.scorer, Template.of(self.template), reading, getattr(self, "learned_", None))
-        return scorer, load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
+        return scorers.make(self.scorer, Template.of(self.template), reading, learned)
+
+    def _backbone(self) -> Backbone:
+        backbone = load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
+        fitted = self._fitted()
+        if fitted is not None and fitted.identity not in (None, backbone.identity):
+            warnings.warn(IdentityWarning.of(backbone.spec.name), stacklevel=4)
+        return backbone
+
+    def _method(self, backbone: Backbone, shortlist: Shortlist | Descent | None, learned: Mapping[str, Any]) -> Ask:
+        """How texts and labels become scores."""
+        ask = partial(self._scorer(learned).score, backbone)
+        return ask if shortlist is None else partial(ask_shortlisted, shortlist, ask)
+
+    def _learn(
+        self, backbone: Backbone, texts: Sequence[str], labels: LabelSet, gold: BoolArray | None
+    ) -> dict[str, Any]:
+        """What a scorer that starts from another one learns of where that one says yes."""
+        scorer = self._scorer({})
+        if not isinstance(scorer, scorers.Learner):
+            return {}
+        seeds = scorer.seed.score(backbone, texts, labels)
+        return fitting.learn(scorer, seeds.log_odds, gold, self.calibration)
+
+    def _blended(self, scores: Scores, texts: Sequence[str], labels: LabelSet) -> Scores:
+        fitted = self._fitted()
+        blend = blend_of(self.blend) if fitted is None else fitted.blend
+        if blend is None:
+            return scores
+        members = members_of(blend, scores.log_odds, texts, labels)
+        return replace(scores, log_odds=fitting.mixed(members, blend))
+
+    def _checked(self, X: Iterable[Any], candidates: Candidates) -> Predictions:
+        """Predictions of documents that can all be scored: an error names those that cannot, a warning what was cut."""
+        predictions = self.classify(X, candidates=candidates).checked()
+        predictions.scores.warn()
+        return predictions

@@ -9,17 +9,17 @@ classifier's own blend keeps its model alone in doubt.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 from scipy.special import logit
 
+from setscore.encoders import EMBEDDED, ENCODER, Encode, load_encoder, unit
 from setscore.errors import SetScoreError, counted, unknown_name
 from setscore.logistic import fit_logistic
-from setscore.records import BoolArray, Document, FloatArray, LabelSet, Scores
-from setscore.shortlist import EMBEDDED, ENCODER, Encode, load_encoder, unit
+from setscore.records import BoolArray, FloatArray, LabelSet
 
 STEPS = 4  # the grid's quarters
 FOLDS, SEED = 5, 13
@@ -31,6 +31,8 @@ BLENDS = {"cosine": ENCODER, "own-cosine": EMBEDDED}
 # Before `fit`: slope and bias that put a cosine roughly on the scale of log-odds, set by hand, and how much it counts.
 COSINE_SCALE = (12.0, -4.5)
 COSINE_SHARE = 0.25  # held against validation slices with the embedded model: docs/ensembles.md
+
+Members = dict[str, FloatArray]  # log-odds or cosines [n_documents, n_labels] by name
 
 
 @dataclass(frozen=True)
@@ -163,22 +165,13 @@ def blend_of(source: Any) -> Ensemble | None:
     return made
 
 
-def blended(
-    source: Any, scores: Scores, documents: Sequence[Document], labels: LabelSet, gold: BoolArray | None = None
-) -> tuple[Scores, Ensemble | None]:
-    """A model's scores mixed with the cosine of a sentence encoder (see BLENDS); with `gold`, the weights fitted first.
-
-    `source` is the classifier's option `blend`. A label that was not asked stays so.
-    """
-    blend = blend_of(source)
+def members_of(blend: Ensemble | None, log_odds: FloatArray, texts: Sequence[str], labels: LabelSet) -> Members:
+    """The model's log-odds as "model" and, where there is a blend, the cosine that it mixes in (see BLENDS)."""
     if blend is None:
-        return scores, None
+        return {"model": log_odds}
     name = next(name for name in blend.names if name in BLENDS)
     encode = load_encoder(BLENDS[name], purpose=f"blend={name!r}")
-    members = {"model": scores.log_odds, name: cosines([document.text for document in documents], labels, encode)}
-    chosen = blend if gold is None else fit(members, gold, in_doubt="model")
-    log_odds = np.where(scores.scored, chosen.mix(members), -np.inf)
-    return replace(scores, log_odds=log_odds), chosen
+    return {"model": log_odds, name: cosines(texts, labels, encode)}
 
 
 def cosines(texts: Sequence[str], labels: LabelSet, encode: Encode) -> FloatArray:

@@ -72,6 +72,17 @@ class FewDocumentsWarning(UserWarning):
     """A calibration was fitted on so few documents that it may do more harm than good."""
 
 
+class IdentityWarning(UserWarning):
+    """A classifier was fitted on the answers of another model than the one it has now."""
+
+    @classmethod
+    def of(cls, backbone: str) -> "IdentityWarning":
+        return cls(
+            f"this classifier was fitted on other weights or settings than {backbone} has now, so its thresholds may"
+            " not fit. Fit it again on labelled documents."
+        )
+
+
 class LabelWarning(UserWarning):
     """Labels that are probably one, because only capitals or spaces tell them apart."""
 

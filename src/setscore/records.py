@@ -3,7 +3,7 @@
 import re
 import reprlib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,7 @@ from setscore.errors import (
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
+Progress = Callable[[str, int, int], None]  # what is going on, how much of it is done, and of how much
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -174,6 +175,10 @@ class LabelSet:
         """Decisions [n_documents, n_labels] as sets of names."""
         return [{self.names[i] for i in np.flatnonzero(row)} for row in decided]
 
+    def unknown(self, names: Iterable[str]) -> list[str]:
+        """Those names that are no label."""
+        return [name for name in names if name not in self._positions]
+
     def asked(self, documents: Sequence[Document], candidates: Sequence[Iterable[str]] | None) -> BoolArray | None:
         """The labels to ask [n_documents, n_labels]: `candidates`, else the documents' own; None asks them all."""
         if candidates is None:
@@ -238,9 +243,22 @@ class Scores:
     details: Mapping[str, FloatArray] = field(default_factory=dict)  # what a scorer reports besides, a row a document
 
     def warn(self) -> None:
-        """Tells the caller of the caller how many documents were truncated, if any were."""
+        """Tells whoever called the classifier's method how many documents were truncated, if any were."""
         if cut := int(self.truncated.sum()):
-            warnings.warn(TruncationWarning.of(cut, len(self.truncated)), stacklevel=3)
+            warnings.warn(TruncationWarning.of(cut, len(self.truncated)), stacklevel=4)
+
+
+def steps(progress: Progress | None, what: str, total: int) -> Callable[[int], None]:
+    """A function that is told how many more are done and passes the sum on; without `progress` it does nothing."""
+    done = 0
+
+    def step(more: int) -> None:
+        nonlocal done
+        done += more
+        if progress is not None:
+            progress(what, done, total)
+
+    return step
 
 
 def text_problem(value: object) -> str | None:
@@ -263,17 +281,38 @@ def text_problem(value: object) -> str | None:
 
 def as_documents(documents: Any) -> list[Document]:
     """Strings or Documents as Documents; every unusable row is named in one error."""
-    if isinstance(documents, str | bytes):
-        raise DocumentError({0: "a single string was given where a list of documents is expected; write [text]"}, 1)
-    if hasattr(documents, "columns"):  # iterating over a data frame gives the names of its columns
-        raise SetScoreError(f"a table was given; pass the column with the texts, one of {list(documents.columns)[:8]}.")
-    entries = [entry if isinstance(entry, Document) else Document(_plain(entry)) for entry in documents]
+    entries = _entries(documents)
     problems = {row: problem for row, entry in enumerate(entries) if (problem := text_problem(entry.text))}
     if problems:
         raise DocumentError(problems, len(entries))
     if not entries:
         raise SetScoreError("there are no documents; pass at least one.")
     return entries
+
+
+def readable(documents: Any, labels: LabelSet) -> tuple[list[Document], dict[int, str]]:
+    """Strings or Documents as Documents, and for those that cannot be scored the reason, by row.
+
+    A row that cannot be scored is empty and has no candidates, so that whatever looks at it finds nothing.
+    """
+    entries = _entries(documents)
+    errors = {row: problem for row, entry in enumerate(entries) if (problem := _problem(entry, labels))}
+    return [Document("", entry.id, ()) if row in errors else entry for row, entry in enumerate(entries)], errors
+
+
+def _problem(document: Document, labels: LabelSet) -> str | None:
+    if problem := text_problem(document.text):
+        return problem
+    unknown = labels.unknown(document.candidates or ())
+    return f"asks an {unknown_name('label', unknown[0], labels.names[:50])}" if unknown else None
+
+
+def _entries(documents: Any) -> list[Document]:
+    if isinstance(documents, str | bytes):
+        raise DocumentError({0: "a single string was given where a list of documents is expected; write [text]"}, 1)
+    if hasattr(documents, "columns"):  # iterating over a data frame gives the names of its columns
+        raise SetScoreError(f"a table was given; pass the column with the texts, one of {list(documents.columns)[:8]}.")
+    return [entry if isinstance(entry, Document) else Document(_plain(entry)) for entry in documents]
 
 
 def _label(name: Any, value: Any) -> Label:

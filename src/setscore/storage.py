@@ -32,8 +32,8 @@ def write_bytes(path: Path, data: bytes) -> None:
         raise DataFileError(f"{path} cannot be written: {error.strerror}.") from error
 
 
-def read_json(path: str | Path, form: str) -> dict[str, Any]:
-    """The content of a file that `write_json` wrote in the same format."""
+def read_json(path: str | Path, form: str, *older: str) -> dict[str, Any]:
+    """The content of a file that `write_json` wrote in the same format, or in one of the `older` ones."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -41,7 +41,7 @@ def read_json(path: str | Path, form: str) -> dict[str, Any]:
     except ValueError as error:
         raise DataFileError(f"{path} cannot be read as JSON: {error}") from error
     found = content.get("format") if isinstance(content, dict) else None
-    if found != form:
+    if found not in (form, *older):
         raise DataFileError(f"{path} has the format {found!r}; this version of SetScore reads {form!r}.")
     return dict(content)
 

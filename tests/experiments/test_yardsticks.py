@@ -3,11 +3,11 @@ import sys
 import numpy as np
 import pytest
 
+from setscore.encoders import load_encoder
 from setscore.errors import MissingExtraError
 from setscore.experiments import score_dataset
 from setscore.experiments.evaluation import draw_trials
 from setscore.experiments.yardsticks import cosine, every_label, label_prior, score_cosine
-from setscore.shortlist import load_encoder
 
 WORDS = ("joy", "anger", "fear")
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from shortlist.encoders import encode
 
 from setscore import Label, LabelSet, SetScoreClassifier
+from setscore.encoders import load_encoder
 from setscore.errors import BackboneError, DataFileError, MissingExtraError, SetScoreError
-from setscore.shortlist import RETRIEVERS, Shortlist, ShortlistWarning, encoder, load_encoder, shortlist_of
+from setscore.shortlist import RETRIEVERS, Shortlist, ShortlistWarning, encoder, shortlist_of
 from setscore.shortlist.index import VectorIndex, label_vectors
 from setscore.shortlist.lexical import LexicalIndex, stems
 from setscore.shortlist.memory import Memory

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import ModuleType
 
 from setscore.backbones.base import Attention, Backbone, BackboneSpec, Emitter, MassReader
-from setscore.backbones.options import RunOptions, split_name
+from setscore.backbones.options import RunOptions, split_name, with_allowances
 from setscore.backbones.specs import SPECS
 from setscore.errors import BackboneError, MissingExtraError, unknown_name
 from setscore.prompts import Verbalizer
@@ -19,9 +19,11 @@ __all__ = [
     "MassReader",
     "RunOptions",
     "backbone_spec",
+    "check_backbone",
     "is_place",
     "load_backbone",
     "split_name",
+    "with_allowances",
 ]
 
 _NATIVE, _MINI = "setscore.backbones.native.backbone", "setscore.backbones.mini"
@@ -64,6 +66,25 @@ def backbone_spec(name: str, options: RunOptions | None = None) -> BackboneSpec:
     return spec
 
 
+def check_backbone(name: str, *, attention: str = "auto", verbalizer: str | Verbalizer = "yes/no") -> BackboneSpec:
+    """The spec of a backbone that can be asked so; an error says what is unknown. No weights are loaded."""
+    Verbalizer.of(verbalizer)
+    base, options = split_name(name)
+    spec = backbone_spec(base, options)
+    _mode(spec, base, attention)
+    return spec
+
+
+def _mode(spec: BackboneSpec, name: str, attention: str) -> Attention:
+    """The attention mode: the native one for "auto"."""
+    if attention == "auto":
+        return spec.attention[0]
+    for mode in spec.attention:
+        if mode == attention:
+            return mode
+    raise BackboneError(unknown_name(f"attention mode of {name}", attention, ("auto", *spec.attention)))
+
+
 def load_backbone(
     name: str | Backbone,
     *,
@@ -82,10 +103,7 @@ def load_backbone(
             raise BackboneError("this backbone is an object with its own attention and verbalizer; set them there.")
         return name
     base, options = split_name(name, options)
-    modes = backbone_spec(base, options).attention
-    mode = modes[0] if attention == "auto" else attention
-    if mode not in modes:
-        raise BackboneError(unknown_name(f"attention mode of {base}", attention, ("auto", *modes)))
+    mode = _mode(backbone_spec(base, options), base, attention)
     backbone: Backbone = _module(base).load(
         base, attention=mode, verbalizer=Verbalizer.of(verbalizer), threads=threads, options=options
     )

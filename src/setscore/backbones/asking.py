@@ -1,10 +1,14 @@
 """What backbones with a tokenizer share: queries as tokens, each asked once, answers in the order asked."""
 
+import hashlib
+import json
 import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -57,8 +61,8 @@ class Prompter:
         questions: dict[tuple[int, Pieces], tuple[Tokens, tuple[int, ...]]] = {}
         documents: Documents = {}
         for (prefix, text, start), numbers in groups.items():
-            body, taken = self._body(text, start, masked=masked)
-            document = self._begin + self.tokenizer.ids(prefix) + body + self._after_document
+            body, taken = self._body(prefix, text, start, masked=masked)
+            document = self._begin + body + self._after_document
             for number in numbers:
                 pieces = queries[number].question
                 if (taken, pieces) not in questions:
@@ -75,17 +79,31 @@ class Prompter:
         found = re.match(r"\s+\w+", pieces[0])
         return found.group() if found else ""
 
-    def _body(self, text: str, start: str, *, masked: bool) -> tuple[Tokens, int]:
-        """The document's tokens, and how many characters of the question they take along.
+    def _body(self, prefix: str, text: str, start: str, *, masked: bool) -> tuple[Tokens, int]:
+        """The tokens of the prefix and the document, and how many characters of the question they take along.
 
-        A tokenizer may join a full stop and the empty line after it. The paper's prompt is one text, so the white space
-        between document and question is tokenised where it stands, and only then are they parted.
+        The paper's prompt is one text. A tokenizer may join the space before a document with its first word, or a full
+        stop with the empty line after it; so all of it is tokenised where it stands, and only then parted.
         """
+        whole = prefix + text
         if masked:
-            return (self.mask,) * len(self.tokenizer.ids(text)), 0
+            ids, spans = self.tokenizer.ids(whole), self.tokenizer.spans(whole)
+            kept = sum(end <= len(prefix) for _, end in spans)
+            return ids[:kept] + (self.mask,) * (len(ids) - kept), 0
         space = len(start) - len(start.lstrip())
-        joint = self.tokenizer.ids_up_to(text + start, len(text) + space) if space else None
-        return (self.tokenizer.ids(text), 0) if joint is None else (joint, space)
+        joint = self.tokenizer.ids_up_to(whole + start, len(whole) + space) if space else None
+        return (self.tokenizer.ids(whole), 0) if joint is None else (joint, space)
+
+    def specials(self) -> dict[str, list[int]]:
+        """The tokens beside those of texts: answers, mask, and what stands around document and question."""
+        return {
+            "answers": list(self.answers),
+            "mask": [self.mask],
+            "begin": list(self._begin),
+            "turn": list(self._turn),
+            "after_document": list(self._after_document),
+            "after_question": list(self._after_question),
+        }
 
     def _check_length(self, number: int, tokens: int) -> None:
         if tokens > self.spec.context:
@@ -131,6 +149,27 @@ class AskingBackbone(ABC):
 
     def __deepcopy__(self, memo: dict[int, object]) -> "AskingBackbone":
         return self  # nothing in it changes, and scikit-learn's `clone` copies every parameter
+
+    @cached_property
+    def identity(self) -> str:
+        """A digest of everything that an answer depends on: the same model by name or by path has the same."""
+        return hashlib.sha256(json.dumps(self.identity_parts(), sort_keys=True).encode()).hexdigest()
+
+    def identity_parts(self) -> dict[str, Any]:
+        """What the identity is made of, as JSON values."""
+        return self.weights() | {
+            "tokenizer": self.prompter.tokenizer.digest,
+            "prompt": self.prompter.specials(),
+            "attention": self.attention,
+            "shift": self.spec.shift,
+            "block": self.spec.block,
+            "guidance": self.adjustment.guidance,
+            "prior": self.adjustment.prior,
+        }
+
+    @abstractmethod
+    def weights(self) -> dict[str, str]:
+        """What tells the weights from others: `weights`, a SHA-256 of their files, and `dtype`, how they are kept."""
 
     def facts(self) -> dict[str, str]:
         """What `setscore models --check` prints: all of it was checked when the backbone was loaded."""

@@ -1,7 +1,7 @@
 """The one interface that matters: a backbone answers queries with log-odds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
 from setscore.records import FloatArray, Query
@@ -37,11 +37,12 @@ class BackboneSpec:
     repository: str | None = None  # where its weights live on the Hugging Face Hub,
     revision: str | None = None  # and in which version
 
-    @property
-    def special_tokens(self) -> int:
-        """How many tokens a prompt has beyond its text and slots, at most."""
+    special_tokens: int = field(init=False)  # how many tokens a prompt has beyond its text and slots, at most
+
+    def __post_init__(self) -> None:
+        around = len(self.begin) + len(self.after_document) + len(self.after_question)
         filling = max(0, self.block - 1)  # masks up to the end of the answer's block
-        return len(self.begin) + len(self.after_document) + len(self.after_question) + self.chat_tokens + filling
+        object.__setattr__(self, "special_tokens", around + self.chat_tokens + filling)
 
 
 class Backbone(Protocol):
@@ -49,6 +50,11 @@ class Backbone(Protocol):
 
     spec: BackboneSpec
     attention: Attention
+
+    @property
+    def identity(self) -> str:
+        """A digest of everything that an answer depends on: weights, dtype, tokenizer, attention, special tokens."""
+        ...
 
     def log_odds(self, queries: Sequence[Query]) -> list[FloatArray]:
         """One array per query: log p(yes) - log p(no) at each of its open slots, in their order (Eq. 2).

@@ -87,6 +87,9 @@ class LlamaCppBackbone(AskingBackbone):
         logits = self.opened.library.llama_get_logits_ith(self.opened.context, place)
         return float(logits[yes]) - float(logits[no])
 
+    def weights(self) -> dict[str, str]:
+        return {"weights": checksum([Path(self.spec.name)]), "dtype": "gguf"}
+
     def facts(self) -> dict[str, str]:
         """The shared facts, and those that the file's header gives of its weights."""
         library, model = self.opened.library, self.opened.model

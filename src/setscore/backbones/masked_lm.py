@@ -18,7 +18,7 @@ from torch import Tensor
 
 from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
-from setscore.backbones.checkpoints import CODE, PICKLES, SETTINGS, WEIGHTS, fetch, origin
+from setscore.backbones.checkpoints import CODE, PICKLES, SETTINGS, WEIGHTS, checksum, fetch, origin
 from setscore.backbones.native.memory import device_of, free_bytes, most_memory, used_bytes
 from setscore.backbones.native.running import in_batches
 from setscore.backbones.options import RunOptions
@@ -51,9 +51,10 @@ class MaskedLmBackbone(AskingBackbone):
         adjustment: Adjustment | None = None,
         batch_tokens: int | None = None,
         origin: Callable[[], str] = lambda: "made in memory",
+        files: Sequence[Path] = (),
     ) -> None:
         super().__init__(prompter, attention, adjustment)
-        self.origin = origin
+        self.origin, self.files = origin, tuple(files)
         self.model, self.device = model, model.device
         self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
 
@@ -100,6 +101,11 @@ class MaskedLmBackbone(AskingBackbone):
         logits = self.model(input_ids=ids.to(self.device), attention_mask=seen.to(self.device)).logits
         row_numbers, columns = torch.tensor(places).T
         return owners, logits[row_numbers.to(self.device), columns.to(self.device)].float()
+
+    def weights(self) -> dict[str, str]:
+        if not self.files:
+            raise BackboneError(f"{self.spec.name} was made in memory: no file tells its weights from others.")
+        return {"weights": checksum(self.files), "dtype": str(self.model.dtype).removeprefix("torch.")}
 
     def facts(self) -> dict[str, str]:
         """The shared facts, and those of the weights and the device."""
@@ -268,4 +274,5 @@ def load(
         adjustment=Adjustment(options.guidance, options.prior),
         batch_tokens=options.batch_tokens,
         origin=partial(origin, folder, files, spec.repository, spec.revision),
+        files=files,
     )

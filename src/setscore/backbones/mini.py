@@ -48,17 +48,32 @@ def default_folder() -> Path:
     return Path(str(files("setscore") / "models" / SPEC.name))
 
 
+def checksums(folder: Path) -> dict[str, str]:
+    """SHA-256 by file, as the manifest has them."""
+    manifest = folder / "manifest.json"
+    try:
+        found = json.loads(manifest.read_text(encoding="utf-8"))["sha256"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BackboneError(f"{SPEC.name} cannot be read from {folder}: {error}. Install the package again.") from error
+    whole = isinstance(found, dict) and {"model.onnx", "tokenizer.json"} <= set(found)
+    if not whole or any(Path(name).name != name or not isinstance(digest, str) for name, digest in found.items()):
+        raise BackboneError(
+            f"{manifest} is damaged: it must give a SHA-256 for model.onnx and tokenizer.json, and name no folder."
+            " Install the package again."
+        )
+    return dict(found)
+
+
 @lru_cache(maxsize=4)
 def load_files(folder: Path, threads: int | None) -> tuple[onnxruntime.InferenceSession, TextTokenizer]:
     """The verified session and tokenizer; loaded once for all classifiers of a process."""
-    manifest = folder / "manifest.json"
+    recorded = checksums(folder)
     try:
-        checksums: dict[str, str] = json.loads(manifest.read_text(encoding="utf-8"))["sha256"]
-        contents = {name: (folder / name).read_bytes() for name in checksums}
-    except (OSError, ValueError, KeyError) as error:
+        contents = {name: (folder / name).read_bytes() for name in recorded}
+    except OSError as error:
         raise BackboneError(f"{SPEC.name} cannot be read from {folder}: {error}. Install the package again.") from error
     for name, content in contents.items():
-        if hashlib.sha256(content).hexdigest() != checksums[name]:
+        if hashlib.sha256(content).hexdigest() != recorded[name]:
             raise BackboneError(f"{folder / name} is damaged: its SHA-256 is not the recorded one. Install it again.")
     options = onnxruntime.SessionOptions()
     # The graph is written as it should run; onnxruntime's own fusions make it slower (recipes/mini/graph.py).
@@ -66,7 +81,11 @@ def load_files(folder: Path, threads: int | None) -> tuple[onnxruntime.Inference
     options.intra_op_num_threads = threads or 0
     # Threads that wait for the next run would otherwise keep the cores from whatever comes between two of them.
     options.add_session_config_entry("session.force_spinning_stop", "1")
-    session = onnxruntime.InferenceSession(contents["model.onnx"], options, providers=["CPUExecutionProvider"])
+    try:
+        session = onnxruntime.InferenceSession(contents["model.onnx"], options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's own kinds; the manifest fits the file, so it was made wrong
+        line = str(error).strip().splitlines()[0]
+        raise BackboneError(f"{folder / 'model.onnx'} is no graph that onnxruntime reads: {line}") from error
     return session, TextTokenizer(folder / "tokenizer.json")
 
 
@@ -108,6 +127,9 @@ class MiniBackbone(AskingBackbone):
             for owner, token in zip(owners, logits.argmax(axis=1).tolist(), strict=True):
                 found[owner].append(token)
         return [self.prompter.tokenizer.text(tokens) for tokens in found]
+
+    def weights(self) -> dict[str, str]:
+        return {"weights": checksums(self._folder)["model.onnx"], "dtype": "int8"}
 
     @property
     def _vocabulary(self) -> Sequence[int]:

@@ -1,8 +1,11 @@
 """Text to token ids, such that text never becomes a special token."""
 
+import hashlib
 import json
 import re
 from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
@@ -31,15 +34,24 @@ class TextTokenizer:
         """Tokens and the characters that each covers.
 
         The vocabulary of SentencePiece has its special tokens among all others, so a text that spells one is parted
-        inside it and both halves are read for themselves.
+        inside it, and the parts are read each for itself.
         """
-        encoded = self._tokenizer.encode(text, add_special_tokens=False)
-        for number, (start, end) in zip(encoded.ids, encoded.offsets, strict=True):
-            if self._added.get(number) == text[start:end] and end - start > 1:
-                cut = start + 1
-                rest = [(other, (begin + cut, stop + cut)) for other, (begin, stop) in self._encoded(text[cut:])]
-                return self._encoded(text[:cut]) + rest
-        return list(zip(encoded.ids, encoded.offsets, strict=True))
+        found: list[tuple[int, Span]] = []
+        waiting = [(0, text)]  # the next part last, and where it begins
+        while waiting:
+            offset, part = waiting.pop()
+            encoded = self._tokenizer.encode(part, add_special_tokens=False)
+            tokens = list(zip(encoded.ids, encoded.offsets, strict=True))
+            cuts = [start + 1 for number, (start, end) in tokens if self._spells(number, part[start:end])]
+            if cuts:
+                parts = pairwise([0, *cuts, len(part)])
+                waiting += [(offset + start, part[start:end]) for start, end in reversed(list(parts))]
+            else:
+                found += [(number, (start + offset, end + offset)) for number, (start, end) in tokens]
+        return found
+
+    def _spells(self, number: int, characters: str) -> bool:
+        return len(characters) > 1 and self._added.get(number) == characters
 
     def ids_up_to(self, text: str, cut: int) -> tuple[int, ...] | None:
         """Ids of text[:cut] as they are within the whole text; None when the text cannot be parted there.
@@ -59,6 +71,11 @@ class TextTokenizer:
         """Whether a token stands for what the vocabulary lacks; Unigram does not tell its name, but it has no text."""
         unknown = getattr(self._tokenizer.model, "unk_token", None)
         return self.token(number) == unknown or not self.text([number]).strip()
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the whole tokenizer as it is used here."""
+        return hashlib.sha256(self._tokenizer.to_str().encode()).hexdigest()
 
     @property
     def size(self) -> int:

@@ -2,15 +2,14 @@
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
 from setscore.errors import BackboneError, MissingExtraError
-from setscore.records import BoolArray, FloatArray, LabelSet, Scores
+from setscore.records import BoolArray, FloatArray, LabelSet, Progress, Scores
 
-Progress = Callable[[int], None]  # called with the number of documents done since the last call
 T = TypeVar("T")
 
 

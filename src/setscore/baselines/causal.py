@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from setscore.baselines.base import Progress, Untrained, batches, beside, finished, library, on_device, pretrained
+from setscore.baselines.base import Untrained, batches, beside, finished, library, on_device, pretrained
 from setscore.errors import VerbalizerError
 from setscore.prompts import Template
-from setscore.records import BoolArray, LabelSet, Scores
+from setscore.records import BoolArray, LabelSet, Progress, Scores, steps
 
 QWEN = "Qwen/Qwen2.5-7B-Instruct"
 # The paper says "prompted to emit applicable labels as comma-separated text" and gives no wording.
@@ -43,6 +43,7 @@ class LabelGeneration(Untrained):
         candidates: BoolArray | None = None,
         progress: Progress | None = None,
     ) -> Scores:
+        step = steps(progress, "scoring", len(texts))
         asked = np.ones((len(texts), len(labels)), dtype=np.bool_) if candidates is None else candidates
         log_odds, unreadable = np.full(asked.shape, NOT_NAMED), np.zeros(len(texts))
         rows = list(range(len(texts)))
@@ -55,8 +56,7 @@ class LabelGeneration(Untrained):
                 found, unread = parse_answer(answer, names)
                 unreadable[row] = bool(unread)
                 log_odds[row, [labels.names.index(name) for name in found]] = NAMED
-            if progress:
-                progress(len(batch))
+            step(len(batch))
         return finished(log_odds, candidates, len(texts), unreadable)
 
     def _prompt(self, text: str, names: Sequence[str]) -> str:
@@ -95,8 +95,7 @@ class CausalYesNo(Untrained):
                 logits = model(**beside(model, inputs)).logits[:, -1].float().cpu().numpy()
             for (row, i), found in zip(batch, logits[:, yes] - logits[:, no], strict=True):
                 log_odds[row, i] = found
-        if progress:
-            progress(len(texts))
+        steps(progress, "scoring", len(texts))(len(texts))
         return finished(log_odds, candidates, len(pairs))
 
     def _ids(self, tokenizer: Any, template: Template, text: str, label: str) -> list[int]:

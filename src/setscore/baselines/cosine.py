@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from setscore.baselines.base import Progress, Untrained, finished
+from setscore.baselines.base import Untrained, finished
+from setscore.encoders import ENCODER, Encode, load_encoder
 from setscore.ensemble import COSINE_SCALE, cosines
-from setscore.records import BoolArray, LabelSet, Scores
-from setscore.shortlist import ENCODER, Encode, load_encoder
+from setscore.records import BoolArray, LabelSet, Progress, Scores, steps
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,5 @@ class Cosine(Untrained):
         encode = self.encode or load_encoder(self.checkpoint, "the baseline cosine", self.device)
         slope, bias = COSINE_SCALE
         found = slope * cosines(texts, labels, encode) + bias
-        if progress:
-            progress(len(texts))
+        steps(progress, "scoring", len(texts))(len(texts))
         return finished(found, candidates, len(texts))

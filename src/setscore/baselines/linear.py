@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 
-from setscore.baselines.base import Progress, finished
+from setscore.baselines.base import finished
+from setscore.encoders import ENCODER, Encode, load_encoder, unit
 from setscore.errors import LabelError, SetScoreError, counted
-from setscore.records import BoolArray, FloatArray, LabelSet, Scores
-from setscore.shortlist import ENCODER, Encode, load_encoder, unit
+from setscore.records import BoolArray, FloatArray, LabelSet, Progress, Scores, steps
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,7 @@ class LinearHead:
     ) -> Scores:
         check_fitted(self.labels, labels)
         found = self._vectors(texts) @ self.weights.T + self.biases
-        if progress:
-            progress(len(texts))
+        steps(progress, "scoring", len(texts))(len(texts))
         return finished(found, candidates, len(texts))
 
     def _vectors(self, texts: Sequence[str]) -> FloatArray:

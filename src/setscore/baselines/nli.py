@@ -11,10 +11,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from setscore.baselines.base import Progress, batches, beside, finished, library, on_device, pretrained
+from setscore.baselines.base import batches, beside, finished, library, on_device, pretrained
 from setscore.calibration.objectives import best_cut
 from setscore.errors import BackboneError, TemplateError
-from setscore.records import BoolArray, LabelSet, Scores
+from setscore.records import BoolArray, LabelSet, Progress, Scores, steps
 
 # The first is the default of the zero-shot pipeline. The paper searches three and prints none of them.
 HYPOTHESES = ("This example is {}.", "This text is about {}.", "The topic of this text is {}.")
@@ -73,8 +73,7 @@ class Entailment:
                 logits = model(**beside(model, inputs)).logits.float().cpu().numpy()
             for (row, i), found in zip(batch, logits[:, yes] - logits[:, no], strict=True):
                 log_odds[row, i] = found
-        if progress:
-            progress(len(texts))
+        steps(progress, "scoring", len(texts))(len(texts))
         return finished(log_odds, candidates, len(pairs))
 
 

@@ -14,12 +14,12 @@ from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 
-from setscore.baselines.base import Progress, finished, library
+from setscore.baselines.base import finished, library
 from setscore.baselines.linear import check_fitted
 from setscore.baselines.training import Settings, Tell, train
+from setscore.encoders import ENCODER, load_sentence_transformer
 from setscore.errors import SetScoreError
-from setscore.records import BoolArray, IntArray, LabelSet, Scores
-from setscore.shortlist import ENCODER, load_sentence_transformer
+from setscore.records import BoolArray, IntArray, LabelSet, Progress, Scores, steps
 
 PER_LABEL, PER_LABEL_LARGE = 8, 4  # documents a label; the paper takes 4 for high-cardinality sets
 LARGE = 50  # labels from which an inventory counts as such here; the paper does not say
@@ -80,8 +80,7 @@ class FewShot:
         found = np.asarray(self.model.predict_proba(list(texts), as_numpy=True, show_progress_bar=False))
         log_odds = np.full((len(texts), len(labels)), float(logit(FLOOR)))
         log_odds[:, self.usable] = logit(np.clip(found[:, : len(self.usable)], FLOOR, 1 - FLOOR))
-        if progress:
-            progress(len(texts))
+        steps(progress, "scoring", len(texts))(len(texts))
         return finished(log_odds, candidates, len(texts))
 
     def _train(self, body: Any, texts: list[str], targets: list[list[int]]) -> None:

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from setscore.baselines.base import Progress, batches, beside, finished, library, on_device, pretrained
+from setscore.baselines.base import batches, beside, finished, library, on_device, pretrained
 from setscore.baselines.linear import check_fitted
 from setscore.baselines.training import Settings, Tell, train
-from setscore.records import BoolArray, LabelSet, Scores
+from setscore.records import BoolArray, LabelSet, Progress, Scores, steps
 
 WHAT = "the supervised baselines"
 BERT_SETTINGS = Settings()
@@ -60,6 +60,7 @@ class SigmoidHead:
         candidates: BoolArray | None = None,
         progress: Progress | None = None,
     ) -> Scores:
+        step = steps(progress, "scoring", len(texts))
         check_fitted(self.labels, labels)
         assert self.parts is not None
         torch, (tokenizer, model) = library("torch", WHAT), self.parts
@@ -69,8 +70,7 @@ class SigmoidHead:
             with torch.inference_mode():
                 logits = model(**beside(model, self._inputs(tokenizer, [texts[row] for row in batch]))).logits
             log_odds[list(batch)] = logits.float().cpu().numpy()
-            if progress:
-                progress(len(batch))
+            step(len(batch))
         return finished(log_odds, candidates, len(texts))
 
     def _inputs(self, tokenizer: Any, texts: Sequence[str]) -> dict[str, Any]:

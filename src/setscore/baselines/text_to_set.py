@@ -11,11 +11,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from setscore.baselines.base import Progress, batches, beside, finished, library, on_device, pretrained
+from setscore.baselines.base import batches, beside, finished, library, on_device, pretrained
 from setscore.baselines.causal import NAMED, NOT_NAMED, parse_answer
 from setscore.baselines.linear import check_fitted
 from setscore.baselines.training import Settings, Tell, train
-from setscore.records import BoolArray, IntArray, LabelSet, Scores
+from setscore.records import BoolArray, IntArray, LabelSet, Progress, Scores, steps
 
 WHAT = "the text-to-set baseline"
 IGNORED = -100  # the loss skips padding
@@ -71,6 +71,7 @@ class TextToSet:
         candidates: BoolArray | None = None,
         progress: Progress | None = None,
     ) -> Scores:
+        step = steps(progress, "scoring", len(texts))
         check_fitted(self.labels, labels)
         log_odds, unreadable = np.full((len(texts), len(labels)), NOT_NAMED), np.zeros(len(texts))
         order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
@@ -79,8 +80,7 @@ class TextToSet:
                 found, unread = parse_answer(answer, labels.names)
                 unreadable[row] = bool(unread)
                 log_odds[row, [labels.names.index(name) for name in found]] = NAMED
-            if progress:
-                progress(len(batch))
+            step(len(batch))
         return finished(log_odds, candidates, len(texts), unreadable)
 
     def _answers(self, texts: Sequence[str]) -> list[str]:

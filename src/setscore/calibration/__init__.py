@@ -5,20 +5,16 @@
 Everything is fitted on a few hundred labelled documents; the model's weights are never touched.
 """
 
-import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from setscore.backbones import Backbone, backbone_spec
 from setscore.calibration.auto import AutoCalibration
 from setscore.calibration.base import Calibration, options_from
 from setscore.calibration.bias import BiasCalibration
 from setscore.calibration.conformal import ConformalCalibration
 from setscore.calibration.isotonic import IsotonicCalibration
-from setscore.calibration.learning import learn_from
 from setscore.calibration.levelled import LevelledCalibration
 from setscore.calibration.paper import PaperCalibration
 from setscore.calibration.platt import PlattCalibration
@@ -26,10 +22,8 @@ from setscore.calibration.shrunk import ShrunkCalibration
 from setscore.calibration.spelling import options_of, read_options, spelt
 from setscore.calibration.temperature import TemperatureCalibration
 from setscore.calibration.unfitted import UnfittedCalibration
-from setscore.errors import FewDocumentsWarning, SetScoreError, counted, unknown_name
+from setscore.errors import SetScoreError, unknown_name
 from setscore.named import split_options
-from setscore.records import BoolArray, Document, FloatArray, LabelSet
-from setscore.scorers import Learner, Scorer
 
 __all__ = [
     "CALIBRATIONS",
@@ -45,18 +39,12 @@ __all__ = [
     "TemperatureCalibration",
     "UnfittedCalibration",
     "describe",
-    "few_documents",
-    "fit",
-    "learn",
-    "learn_from",
     "make",
     "options_of",
     "restore",
     "spelt",
-    "unfitted",
 ]
 
-FEW_DOCUMENTS = 50
 CALIBRATIONS: dict[str, type[Calibration]] = {
     kind.name: kind
     for kind in (
@@ -88,44 +76,6 @@ def make(kind: "str | dict[str, Any] | Calibration") -> Calibration:
     calibration = CALIBRATIONS[name](**options)
     calibration.check_options()
     return calibration
-
-
-def fit(kind: "str | dict[str, Any] | Calibration", log_odds: FloatArray, gold: BoolArray | None) -> Calibration:
-    """A fresh calibration fitted on a labelled slice; warns when the slice is small."""
-    if gold is not None and (message := few_documents(len(gold))):
-        warnings.warn(message, FewDocumentsWarning, stacklevel=3)
-    return make(kind).fit(log_odds, gold)
-
-
-def unfitted(backbone: str | Backbone, n_labels: int, threshold: float = 0.5) -> Calibration:
-    """What stands in before `fit`, with the numbers that belong to the backbone."""
-    spec = backbone_spec(backbone) if isinstance(backbone, str) else backbone.spec
-    ready = UnfittedCalibration(temperature=spec.temperature, competition=spec.competition, threshold=threshold)
-    return ready.for_labels(n_labels)
-
-
-def learn(  # noqa: PLR0917
-    kind: "str | dict[str, Any] | Calibration",
-    scorer: Scorer,
-    backbone: Backbone,
-    documents: Sequence[Document],
-    labels: LabelSet,
-    gold: BoolArray | None,
-) -> dict[str, Any]:
-    """What a scorer learns from labelled documents, as JSON values; nothing for one that needs none."""
-    if not isinstance(scorer, Learner):
-        return {}
-    seeds = scorer.seed.score(backbone, [document.text for document in documents], labels).log_odds
-    return learn_from(scorer, seeds, gold, make(kind))
-
-
-def few_documents(n: int) -> str | None:
-    """The warning for a slice of `n` labelled documents, or None if they are enough."""
-    if n >= FEW_DOCUMENTS:
-        return None
-    return (
-        f"fitted on {counted(n, 'document')}; with fewer than {FEW_DOCUMENTS}, decisions can get worse, use about 200."
-    )
 
 
 def describe(kind: "str | dict[str, Any] | Calibration") -> dict[str, Any]:

@@ -27,6 +27,7 @@ class AutoCalibration(Calibration):
     """Fitted: `chosen_`, the calibration in use; `scores_`, the cross-validated objective of every candidate."""
 
     name: ClassVar[str] = "auto"
+    fitted: ClassVar[tuple[str, ...]] = ("scores_",)
     candidates: ClassVar[dict[str, type[Calibration]]] = CANDIDATES
 
     def label_by_label(self) -> Calibration:

@@ -35,6 +35,7 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """
 
     name: ClassVar[str]
+    fitted: ClassVar[tuple[str, ...]] = ()  # what `fit` sets beside the thresholds, as a saved state has it
 
     def __init__(
         self,

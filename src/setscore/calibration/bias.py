@@ -23,6 +23,7 @@ class BiasCalibration(Calibration):
     """`share` of the bias that is taken off, 0 to 1. Fitted: `bias_` [n_labels]; the threshold stays 0.5."""
 
     name: ClassVar[str] = "bias"
+    fitted: ClassVar[tuple[str, ...]] = ("bias_",)
 
     def __init__(self, *, share: float = 1.0, least: int = 0, most: int | None = None, margin: float = 0.0) -> None:
         super().__init__(least=least, most=most, margin=margin)

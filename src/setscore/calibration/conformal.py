@@ -35,6 +35,7 @@ class ConformalCalibration(Calibration):
     """
 
     name: ClassVar[str] = "conformal"
+    fitted: ClassVar[tuple[str, ...]] = ("left_out_", "cut_")
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ class IsotonicCalibration(Calibration):
     """Fitted: `knots_` [k] log-odds and `values_` [k] probabilities, linear in between; else `temperature_`."""
 
     name: ClassVar[str] = "isotonic"
+    fitted: ClassVar[tuple[str, ...]] = ("temperature_", "knots_", "values_")
 
     def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
         asked = np.isfinite(log_odds)

@@ -25,6 +25,7 @@ class LevelledCalibration(PlattCalibration):
     """Fitted beside what Platt scaling has: `means_` [n_labels] of the log-odds, and `levels_`: a, c, d and e."""
 
     name: ClassVar[str] = "levelled"
+    fitted: ClassVar[tuple[str, ...]] = (*PlattCalibration.fitted, "means_", "levels_")
 
     def label_by_label(self) -> PlattCalibration:
         return PlattCalibration(**self.get_params(deep=False))

@@ -26,6 +26,7 @@ class PaperCalibration(Calibration):
     """`strategy` is "auto" or one of global, cardinality, per_label. The objective is always validation micro-F1."""
 
     name: ClassVar[str] = "paper"
+    fitted: ClassVar[tuple[str, ...]] = ("strategy_", "temperature_")
 
     def __init__(self, *, strategy: str = "auto", least: int = 0, most: int | None = None, margin: float = 0.0) -> None:
         super().__init__(least=least, most=most, margin=margin)

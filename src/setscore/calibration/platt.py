@@ -32,6 +32,7 @@ class PlattCalibration(Calibration):
     """Fitted: `slope_`, `bias_` [n_labels] (common and own together), `centre_` [n_labels], `strength_`."""
 
     name: ClassVar[str] = "platt"
+    fitted: ClassVar[tuple[str, ...]] = ("slope_", "bias_", "centre_", "strength_")
 
     def __init__(
         self,

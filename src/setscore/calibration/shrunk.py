@@ -28,6 +28,7 @@ class ShrunkCalibration(Calibration):
     """Fitted: `cuts_` [n_labels] in log-odds, `temperature_`, `strength_`."""
 
     name: ClassVar[str] = "shrunk"
+    fitted: ClassVar[tuple[str, ...]] = ("cuts_", "temperature_", "strength_")
 
     def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
         fold, margins = assign(len(log_odds)), {k: np.empty(log_odds.shape) for k in STRENGTHS}

@@ -15,6 +15,7 @@ class TemperatureCalibration(Calibration):
     """The plainest calibration: a temperature, which never changes an ordering, and thresholds."""
 
     name: ClassVar[str] = "temperature"
+    fitted: ClassVar[tuple[str, ...]] = ("temperature_",)
 
     def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
         asked = np.isfinite(log_odds)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from setscore import __version__
-from setscore.calibration import few_documents, spelt
+from setscore.calibration import spelt
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
 from setscore.cli.console import literal, progress, remark, results, watch
@@ -22,6 +22,7 @@ from setscore.experiments.blending import OWN, before_fit, score_blend, split_bl
 from setscore.experiments.comparison import learnt, seed_classifier
 from setscore.experiments.evaluation import UNFITTED, VALIDATION_SIZE, Kind, unfitted
 from setscore.experiments.report import calibrated, draw_slice, remembering, score_slice
+from setscore.fitting import few_documents
 from setscore.metrics import compare
 from setscore.storage import write_json
 

@@ -85,7 +85,7 @@ def classify(
         _refuse_settings(context)
         model = SetScoreClassifier.load(classifier)
         if options.given(context, ["threshold"]):
-            model.calibration_ = model.current_calibration().with_threshold(threshold)
+            model = model.with_threshold(threshold)
     elif labels is None:
         raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
     else:

@@ -19,13 +19,13 @@ import numpy as np
 from setscore.baselines import LOOPED, TRAINED, TUNED, Baseline, load_baseline
 from setscore.baselines.base import device_name
 from setscore.datasets import Dataset
+from setscore.encoders import load_encoder
 from setscore.errors import SetScoreError, counted
 from setscore.experiments.evaluation import VALIDATION_SIZE, Kind, Summary, over_trials
 from setscore.experiments.scored import FILE, Scored
 from setscore.experiments.shortlists import Remembering
 from setscore.experiments.slices import SEED, Experiment, trials
 from setscore.records import FloatArray
-from setscore.shortlist import load_encoder
 from setscore.storage import read_json, write_json
 
 ENCODING = ("cosine", "linear")  # they only read vectors, so texts are encoded once for all folds and seeds

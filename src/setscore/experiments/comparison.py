@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-import setscore.calibration as calibrations
+from setscore import fitting
 from setscore.backbones import Backbone, load_backbone
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset
 from setscore.errors import SetScoreError, TruncationWarning
 from setscore.experiments.evaluation import Kind, Spread, Trial, fit
-from setscore.experiments.scored import Scored, describe, with_learned
+from setscore.experiments.scored import Scored, describe, learned_of, with_learned
 from setscore.experiments.slices import Experiment, trials
 from setscore.metrics import decision_metrics
 from setscore.prompts import Template
@@ -164,14 +164,14 @@ def learnt(classifier: SetScoreClassifier, seeds: Scored, kind: Kind) -> SetScor
     """A copy whose scorer has learnt from the seed's scores of labelled documents."""
     reading = Reading(classifier.long_documents, classifier.pool, classifier.overlap)
     scorer = make(classifier.scorer, Template.of(classifier.template), reading)
-    learned = calibrations.learn_from(scorer, seeds.log_odds, seeds.gold, calibrations.make(kind))
+    learned = fitting.learn(scorer, seeds.log_odds, seeds.gold, kind)
     return with_learned(with_scorer(classifier, classifier.scorer), learned)
 
 
 def score_timed(classifier: SetScoreClassifier, dataset: Dataset) -> Timed:
     """Scores of a dataset, and the time they took; loading is not timed."""
     params = classifier.get_params(deep=False) | {"labels": dataset.labels}
-    model = with_learned(SetScoreClassifier(**params), getattr(classifier, "learned_", None))
+    model = with_learned(SetScoreClassifier(**params), learned_of(classifier))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruncationWarning)  # counted in `truncated`
         SetScoreClassifier(**params | {"scorer": "per_label"}).score_documents(dataset.texts[:1])

@@ -25,17 +25,14 @@ ABOVE, MATCHED = "log-odds > 0", "as many positives as gold"
 Tell = Callable[[str, int, int], None]  # what is going on, documents done, of how many
 
 
-def _told(tell: Tell | None, what: str, total: int) -> Callable[[int], None]:
-    """For a scorer's progress: tells how many documents are done since this was made."""
-    done = 0
+def _told(tell: Tell | None, what: str, total: int, before: int = 0) -> Tell:
+    """For a scorer's progress: the same under another name, after `before` documents of `total`."""
 
-    def more(count: int) -> None:
-        nonlocal done
-        done += count
+    def more(_: str, done: int, __: int) -> None:
         if tell is not None:
-            tell(what, done, total)
+            tell(what, before + done, total)
 
-    more(0)
+    more("", 0, 0)
     return more
 
 
@@ -99,11 +96,12 @@ def slot_bias(
     steps = sorted({1, *(round(number * m / min(orders, m)) for number in range(min(orders, m)) if number != 1)})
     turned = np.array([np.roll(np.arange(m), step) for step in steps])
     scorer = UnaryScorer(reading=reading or Reading())
-    done = _told(tell, f"all labels in one prompt, {len(turned)} orders", len(turned) * len(texts))
-    found = [
-        scorer.score(backbone, texts, LabelSet(tuple(labels.labels[i] for i in order)), progress=done).log_odds
-        for order in turned
-    ]
+    what, total = f"all labels in one prompt, {len(turned)} orders", len(turned) * len(texts)
+    found = []
+    for number, order in enumerate(turned):
+        told = _told(tell, what, total, number * len(texts))
+        inventory = LabelSet(tuple(labels.labels[i] for i in order))
+        found.append(scorer.score(backbone, texts, inventory, progress=told).log_odds)
     mean, rate = (np.array([part.mean(axis=0) for part in parts]) for parts in (found, [u > 0 for u in found]))
     effect, label_effect = _effects(turned, mean)
     return SlotBias(turned, mean, rate, effect, label_effect)

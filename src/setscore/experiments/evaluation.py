@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 import setscore.calibration as calibrations
-from setscore.backbones import BACKBONES
+from setscore.backbones import BACKBONES, backbone_spec, is_place
 from setscore.calibration.folds import assign
 from setscore.datasets import draw_rows
 from setscore.errors import SetScoreError, counted, plural
@@ -197,9 +197,9 @@ def decided(calibration: calibrations.Calibration, test: Scored, name: str | Non
 def unfitted(test: Scored) -> Row:
     """Every label whose probability reaches 0.5, before any labelled document was seen."""
     name, n_labels = str(test.config.get("backbone", "")).partition("?")[0], len(test.labels)
-    known = name in BACKBONES
-    ready = calibrations.unfitted(name, n_labels) if known else calibrations.UnfittedCalibration().for_labels(n_labels)
-    return decided(ready, test, UNFITTED)
+    known = name in BACKBONES or is_place(name)
+    numbers = {key: getattr(backbone_spec(name), key) for key in ("temperature", "competition")} if known else {}
+    return decided(calibrations.UnfittedCalibration(**numbers).for_labels(n_labels), test, UNFITTED)
 
 
 def _honest(validation: Scored, test: Scored, kind: Kind) -> Row:

@@ -12,8 +12,10 @@ import numpy as np
 from scipy.special import expit
 
 import setscore.calibration as calibrations
+from setscore import fitting
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset, draw_rows
+from setscore.encoders import Encode
 from setscore.ensemble import BLENDS, Ensemble
 from setscore.errors import MissingExtraError, TruncationWarning, truncation
 from setscore.experiments.blending import DEFAULT, OWN, beside, blend_trials, score_blend
@@ -36,7 +38,7 @@ from setscore.experiments.scored import Scored, Tell, saved_scores, score_datase
 from setscore.experiments.slices import Experiment, prepare_own, trials
 from setscore.experiments.yardsticks import cosine, every_label, label_prior, score_cosine
 from setscore.records import LabelSet
-from setscore.shortlist import Encode, remember, retention, worst_labels
+from setscore.shortlist import remember, retention, shortlist_of, worst_labels
 
 WHOLE = 0  # stands for the seed where nothing is drawn
 
@@ -194,7 +196,7 @@ def _remarks(experiment: Experiment, scored: Mapping[str, Scored]) -> list[str]:
 
 def few_documents(drawn: Sequence[Trial]) -> list[str]:
     """The warning for slices that are too small to fit on, once for all seeds."""
-    message = calibrations.few_documents(min(len(trial.validation) for trial in drawn))
+    message = fitting.few_documents(min(len(trial.validation) for trial in drawn))
     return [] if message is None else [message]
 
 
@@ -216,9 +218,9 @@ def calibrated(
     """
     params = classifier.get_params(deep=False) | {"labels": labels, "calibration": kind}
     model = SetScoreClassifier(**params if blend is None else params | {"blend": blend})
-    model.labels_ = labels
-    model.learned_ = getattr(classifier, "learned_", {})
-    model.calibration_ = calibrations.fit(kind, scored.log_odds, scored.gold)
+    calibration, _ = fitting.fit({"model": scored.log_odds}, scored.gold, kind)
+    learned = getattr(getattr(classifier, "fitted_", None), "learned", {})
+    model.fitted_ = fitting.Fitted(labels, calibration, blend, learned, shortlist_of(classifier.shortlist))
     return model
 
 
@@ -226,7 +228,7 @@ def remembering(classifier: SetScoreClassifier, drawn: Dataset) -> SetScoreClass
     """The classifier with a shortlist that remembers a labelled slice, as its `fit` makes one; without one, itself."""
     if classifier.shortlist is None:
         return classifier
-    shortlist = remember(classifier.shortlist, drawn.documents, drawn.labels, drawn.gold)
+    shortlist = remember(classifier.shortlist, drawn.texts, drawn.labels, drawn.gold)
     return SetScoreClassifier(**classifier.get_params(deep=False) | {"shortlist": shortlist})
 
 

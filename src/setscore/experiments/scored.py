@@ -19,10 +19,12 @@ import numpy as np
 
 from setscore import __version__
 from setscore.backbones import backbone_spec
+from setscore.calibration import UnfittedCalibration
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset
 from setscore.ensemble import blend_of
 from setscore.errors import DataFileError, LabelError, SetScoreError, TruncationWarning, counted
+from setscore.fitting import Fitted
 from setscore.prompts import Template, Verbalizer
 from setscore.records import BoolArray, FloatArray, IntArray, LabelSet
 from setscore.shortlist import shortlist_of
@@ -178,11 +180,11 @@ def describe(classifier: SetScoreClassifier, dataset: Dataset) -> dict[str, Any]
     }
     if classifier.scorer != "per_label":
         config["scorer"] = classifier.scorer
-    if learned := getattr(classifier, "learned_", None):
+    if learned := learned_of(classifier):
         config["learned"] = learned
-    if blend := blend_of(getattr(classifier, "blend_", classifier.blend)):
+    if blend := blend_of(classifier.blend):
         config |= {"blend": blend.sentence(), "scales": [list(scale) for scale in blend.scales]}
-    if shortlist := shortlist_of(getattr(classifier, "shortlist_", classifier.shortlist)):
+    if shortlist := shortlist_of(classifier.shortlist):
         config["shortlist"] = {key: value for key, value in vars(shortlist).items() if key not in ("cache", "memory")}
         if memory := getattr(shortlist, "memory", None):
             config["memory"] = hashlib.sha256(json.dumps(memory.plain()).encode()).hexdigest()
@@ -213,13 +215,19 @@ def _with_labels(classifier: SetScoreClassifier, labels: LabelSet) -> SetScoreCl
             "the classifier has other labels than the dataset, or in another order. Make it without labels or with"
             " dataset.labels, or give the dataset the classifier's: dataset.with_labels(classifier.labels)."
         )
-    return with_learned(SetScoreClassifier(**params | {"labels": labels}), getattr(classifier, "learned_", None))
+    return with_learned(SetScoreClassifier(**params | {"labels": labels}), learned_of(classifier))
+
+
+def learned_of(classifier: SetScoreClassifier) -> Mapping[str, Any] | None:
+    return getattr(getattr(classifier, "fitted_", None), "learned", None)
 
 
 def with_learned(classifier: SetScoreClassifier, learned: Mapping[str, Any] | None) -> SetScoreClassifier:
     """The classifier itself, its scorer knowing what one like it has learnt."""
     if learned:
-        classifier.learned_ = dict(learned)
+        labels = LabelSet.of(classifier.labels)
+        calibration = UnfittedCalibration().for_labels(len(labels))
+        classifier.fitted_ = Fitted(labels, calibration, learned=dict(learned))
     return classifier
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from setscore.datasets import Dataset
+from setscore.encoders import Encode
 from setscore.errors import SetScoreError, counted
 from setscore.experiments.evaluation import VALIDATION_SIZE
-from setscore.shortlist import Encode, Retention, Shortlist, retention, worst_labels
+from setscore.shortlist import Retention, Shortlist, retention, worst_labels
 
 # A retriever, and what it is given of the slice: nothing, texts, or texts and gold labels.
 RETRIEVED = {

@@ -12,10 +12,10 @@ from sklearn.linear_model import LogisticRegression
 
 from setscore.calibration.objectives import best_thresholds
 from setscore.datasets import Dataset
+from setscore.encoders import ENCODER, Encode, load_encoder
 from setscore.ensemble import cosines
 from setscore.experiments.evaluation import Kind, Row, evaluate, measure
 from setscore.experiments.scored import FILE, Scored, Tell, embedded_weights
-from setscore.shortlist import ENCODER, Encode, load_encoder
 
 
 def label_prior(validation: Scored, test: Scored) -> Row:

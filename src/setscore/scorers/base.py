@@ -2,7 +2,7 @@
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -11,10 +11,8 @@ import numpy as np
 from setscore.backbones import Backbone
 from setscore.errors import BackboneError, SetScoreError
 from setscore.prompts import SET_LAYOUTS, SetTemplate
-from setscore.records import BoolArray, FloatArray, LabelSet, Query, Scores
-from setscore.scorers.windows import check_options, document_room, pool_windows, read_windows, split_document
-
-Progress = Callable[[int], None]  # called with the number of documents done since the last call
+from setscore.records import BoolArray, FloatArray, LabelSet, Progress, Query, Scores, steps
+from setscore.scorers.windows import Reading, document_room, pool_windows, read_document
 
 BLOCK_WINDOWS = 256  # refined together, so that every step of a sequential scorer still fills a batch
 
@@ -41,19 +39,6 @@ class Scorer(Protocol):
     ) -> Scores:
         """Scores of every label, or of each document's `candidates` [n_documents, n_labels] only."""
         ...
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How documents are read: see `SetScoreClassifier`. "auto" truncates where all labels stand in one prompt."""
-
-    long_documents: str = "auto"
-    pool: str = "logmeanexp"
-    overlap: int = 64
-    max_document_tokens: int | None = 600
-
-    def __post_init__(self) -> None:
-        check_options(self.long_documents, self.pool, self.overlap)
 
 
 @dataclass(frozen=True)
@@ -124,6 +109,7 @@ class SetScorer(ABC):
         windows, truncated = self._windows(asker, documents, labels, scored)
         parts: list[list[FloatArray]] = [[] for _ in documents]
         details: dict[str, list[list[float]]] = {}
+        step = steps(progress, "scoring", len(documents))
         for start in range(0, len(windows), BLOCK_WINDOWS):
             block = windows[start : start + BLOCK_WINDOWS]
             found, more = self.score_windows(asker, block)
@@ -131,10 +117,7 @@ class SetScorer(ABC):
                 parts[window.row].append(values)
                 for name, entries in more.items():
                     details.setdefault(name, [[] for _ in documents])[window.row].append(entries[number])
-            if progress:
-                progress(
-                    len({window.row for window in block} - {window.row for window in windows[start + len(block) :]})
-                )
+            step(len({window.row for window in block} - {window.row for window in windows[start + len(block) :]}))
         log_odds = np.full(scored.shape, -np.inf)
         for row, several in enumerate(parts):
             if several:
@@ -160,8 +143,7 @@ class SetScorer(ABC):
             texts = tuple(labels.labels[i].text for i in asked)
             if asked not in rooms:
                 rooms[asked] = self._room(asker, texts)
-            cut = split_document(asker.backbone, documents[row], room=rooms[asked], overlap=self.reading.overlap)
-            cut, truncated[row] = read_windows(cut, self.reading.long_documents, most=1)
+            cut, truncated[row] = read_document(asker.backbone, documents[row], self.reading, room=rooms[asked], most=1)
             windows += [Window(row, text, asked, texts) for text in cut]
         return windows, truncated
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from setscore.backbones import Backbone
 from setscore.prompts import Template
-from setscore.records import BoolArray, FloatArray, LabelSet, Scores
-from setscore.scorers.base import Progress, Scorer
+from setscore.records import BoolArray, FloatArray, LabelSet, Progress, Scores
+from setscore.scorers.base import Scorer
 from setscore.scorers.per_label import PerLabelScorer
 from setscore.scorers.seeded import start_from
 

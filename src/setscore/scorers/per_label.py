@@ -9,16 +9,15 @@ pair with exact attention, one per document (or window of it) with shared attent
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from setscore.backbones import Backbone
 from setscore.errors import SetScoreError, TemplateError
 from setscore.prompts import Template
-from setscore.records import BoolArray, LabelSet, Query, Scores
-from setscore.scorers.base import Progress
-from setscore.scorers.windows import check_options, document_room, pool_windows, read_windows, split_document
+from setscore.records import BoolArray, LabelSet, Progress, Query, Scores, steps
+from setscore.scorers.windows import Reading, document_room, pool_windows, read_document
 
 BLOCK_QUERIES = 8192  # queries held in memory at once; progress is told after each block
 LONGEST = 256  # label texts whose tokens are counted, beside those that are asked
@@ -29,13 +28,7 @@ class PerLabelScorer:
     """The options of the method; `score` is the method."""
 
     template: Template
-    long_documents: str = "auto"
-    pool: str = "logmeanexp"
-    overlap: int = 64
-    max_document_tokens: int | None = 600
-
-    def __post_init__(self) -> None:
-        check_options(self.long_documents, self.pool, self.overlap)
+    reading: Reading = field(default_factory=Reading)
 
     def cost(self, labels: int, *, shared: bool) -> int:
         """Forwards for one window of a document and so many labels."""
@@ -61,18 +54,20 @@ class PerLabelScorer:
         scored = np.ones((len(documents), len(labels)), dtype=np.bool_) if candidates is None else candidates
         wide = _may_be_longest(texts, scored)
         longest = [self.template.query("", texts[i]) for i in wide]
-        room = document_room(backbone, longest, self.max_document_tokens, places=wide)
-        if self.overlap >= room:
-            raise SetScoreError(f"windows of {room} tokens cannot overlap by {self.overlap}; choose a smaller overlap.")
+        room = document_room(backbone, longest, self.reading.max_document_tokens, places=wide)
+        if self.reading.overlap >= room:
+            overlap = self.reading.overlap
+            raise SetScoreError(f"windows of {room} tokens cannot overlap by {overlap}; choose a smaller overlap.")
         log_odds = np.full(scored.shape, -np.inf)
         truncated = np.zeros(len(documents), dtype=np.bool_)
         forwards = 0
+        step = steps(progress, "scoring", len(documents))
         for block in _blocks(documents, int(scored.sum(axis=1).max(initial=1))):
             queries: list[Query] = []
             places: list[tuple[int, list[int], int]] = []  # document, its labels, how many windows
             for row in block:
-                windows = split_document(backbone, documents[row], room=room, overlap=self.overlap)
-                windows, truncated[row] = read_windows(windows, self.long_documents, backbone.spec.windows)
+                most = backbone.spec.windows
+                windows, truncated[row] = read_document(backbone, documents[row], self.reading, room=room, most=most)
                 asked = np.flatnonzero(scored[row]).tolist()
                 queries += [self.template.query(window, texts[i]) for window in windows for i in asked]
                 places.append((row, asked, len(windows)))
@@ -80,9 +75,8 @@ class PerLabelScorer:
             answers = iter(np.array([float(answer[0]) for answer in backbone.log_odds(queries)]))
             for row, asked, count in places:
                 parts = np.fromiter(answers, dtype=np.float64, count=count * len(asked))
-                log_odds[row, asked] = pool_windows(parts.reshape(count, len(asked)), self.pool)
-            if progress:
-                progress(len(block))
+                log_odds[row, asked] = pool_windows(parts.reshape(count, len(asked)), self.reading.pool)
+            step(len(block))
         return Scores(log_odds, scored, truncated, forwards)
 
 

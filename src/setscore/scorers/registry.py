@@ -8,9 +8,10 @@ from typing import Any
 from setscore.errors import SetScoreError, unknown_name
 from setscore.named import split_options
 from setscore.prompts import SET_LAYOUTS, SetTemplate, Template
-from setscore.scorers.base import Reading, Scorer
+from setscore.scorers.base import Scorer
 from setscore.scorers.per_label import PerLabelScorer
 from setscore.scorers.seeded import Learner
+from setscore.scorers.windows import Reading
 
 # Where each lives, and what it is called there; scipy's solvers are only imported by the scorers that need them.
 SCORERS = {
@@ -39,8 +40,7 @@ def make(name: str, template: Template, reading: Reading, learned: Mapping[str, 
     if base == "per_label":
         if given:
             raise SetScoreError(f"the scorer per_label has no options, got {name.partition('?')[2]!r}.")
-        long, pool, overlap = reading.long_documents, reading.pool, reading.overlap
-        return PerLabelScorer(template, long, pool, overlap, reading.max_document_tokens)
+        return PerLabelScorer(template, reading)
     home, kind_name = SCORERS[base]
     kind = getattr(importlib.import_module(home), kind_name)
     known = {entry.name: entry for entry in fields(kind) if entry.name not in _NOT_OPTIONS}

@@ -10,9 +10,10 @@ import numpy as np
 from setscore.backbones import Backbone
 from setscore.errors import LabelError
 from setscore.prompts import SetTemplate, Template
-from setscore.records import BoolArray, FloatArray, LabelSet, Scores
-from setscore.scorers.base import Asker, Progress, Reading, Scorer, SetScorer, Window
+from setscore.records import BoolArray, FloatArray, LabelSet, Progress, Scores
+from setscore.scorers.base import Asker, Scorer, SetScorer, Window
 from setscore.scorers.per_label import PerLabelScorer
+from setscore.scorers.windows import Reading
 
 
 @runtime_checkable

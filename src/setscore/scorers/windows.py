@@ -1,6 +1,8 @@
 """Long documents: what a backbone can read of them, and how the parts' scores become the document's."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,15 +14,27 @@ LONG_DOCUMENTS = ("auto", "truncate", "chunk")
 POOLS = ("max", "mean", "logmeanexp")
 LEAST_ROOM = 16  # a document part shorter than this says nothing
 MOST_TOKENS_OF_A_CHARACTER = 4  # canonical decomposition and UTF-8 bytes both stop at four
+CHARACTERS_OF_A_TOKEN = 8  # of a beginning that is likely to be enough
+MOST_CHARACTERS_OF_A_TOKEN = 128  # a document with longer ones (blanks, an endless word) is cut there
+UNSURE = 256  # characters before a cut whose tokens may be others in the whole text
 
 
-def check_options(long_documents: str, pool: str, overlap: int) -> None:
-    if long_documents not in LONG_DOCUMENTS:
-        raise SetScoreError(unknown_name("long_documents mode", long_documents, LONG_DOCUMENTS))
-    if pool not in POOLS:
-        raise SetScoreError(unknown_name("pool", pool, POOLS))
-    if overlap < 0:
-        raise SetScoreError(f"overlap is a number of tokens, 0 or more, got {overlap}.")
+@dataclass(frozen=True)
+class Reading:
+    """How documents are read: see `SetScoreClassifier`. "auto" truncates where all labels stand in one prompt."""
+
+    long_documents: str = "auto"
+    pool: str = "logmeanexp"
+    overlap: int = 64
+    max_document_tokens: int | None = 600
+
+    def __post_init__(self) -> None:
+        if self.long_documents not in LONG_DOCUMENTS:
+            raise SetScoreError(unknown_name("long_documents mode", self.long_documents, LONG_DOCUMENTS))
+        if self.pool not in POOLS:
+            raise SetScoreError(unknown_name("pool", self.pool, POOLS))
+        if self.overlap < 0:
+            raise SetScoreError(f"overlap is a number of tokens, 0 or more, got {self.overlap}.")
 
 
 def document_room(
@@ -46,6 +60,26 @@ def document_room(
             " for the document. Shorten that label."
         )
     return room if limit is None else min(room, limit)
+
+
+def read_document(backbone: Backbone, text: str, reading: Reading, *, room: int, most: int) -> tuple[list[str], bool]:
+    """The windows of a document that are read, and whether any is left out. `most` is how many "auto" reads.
+
+    Only as much of a text is tokenised as those windows need: its beginning, which is doubled until it holds them. What
+    lies behind it can change the tokens near its end alone, so those are not counted.
+    """
+    if reading.long_documents == "chunk":
+        return split_document(backbone, text, room=room, overlap=reading.overlap), False
+    wanted = 1 if reading.long_documents == "truncate" else most
+    size, last = CHARACTERS_OF_A_TOKEN * room * wanted, MOST_CHARACTERS_OF_A_TOKEN * room * wanted
+    while size < len(text):
+        sure = bisect_right([end for _, end in backbone.spans(text[:size])], size - UNSURE)
+        if sure > room * wanted or size >= last:
+            windows = split_document(backbone, text[:size], room=room, overlap=reading.overlap)
+            return windows[:wanted], True
+        size *= 2
+    windows = split_document(backbone, text, room=room, overlap=reading.overlap)
+    return windows[:wanted], len(windows) > wanted
 
 
 def split_document(backbone: Backbone, text: str, *, room: int, overlap: int) -> list[str]:
@@ -78,12 +112,6 @@ def _boundary(spans: Sequence[tuple[int, int]], low: int, high: int) -> int | No
     word = (place for place in places if spans[place][0] > spans[place - 1][1])
     character = (place for place in places if spans[place][0] == spans[place - 1][1])
     return next(word, None) or next(character, None)
-
-
-def read_windows(windows: list[str], long_documents: str, most: int) -> tuple[list[str], bool]:
-    """The windows to read, and whether any is left out. `most` is how many "auto" reads."""
-    most = {"truncate": 1, "chunk": len(windows), "auto": most}[long_documents]
-    return windows[:most], len(windows) > most
 
 
 def pool_windows(parts: FloatArray, pool: str) -> FloatArray:

@@ -1,11 +1,13 @@
 """The classifier's option `shortlist`: what its values mean, and how labels are asked with each."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from setscore.errors import SetScoreError
-from setscore.records import BoolArray, Document, LabelSet, Scores
-from setscore.shortlist.hierarchy import Ask, Descent
+from setscore.predictions import Ask
+from setscore.records import BoolArray, LabelSet, Progress, Scores
+from setscore.shortlist.hierarchy import Descent
 from setscore.shortlist.shortlist import Shortlist
 
 PARENTS = "parents"
@@ -22,23 +24,25 @@ def shortlist_of(source: Any) -> Shortlist | Descent | None:
     return Shortlist.of(source)
 
 
-def remember(
-    source: Any, documents: Sequence[Document], labels: LabelSet, gold: BoolArray | None
-) -> Shortlist | Descent | None:
+def remember(source: Any, texts: Sequence[str], labels: LabelSet, gold: BoolArray | None) -> Shortlist | Descent | None:
     """The same, with what a Shortlist remembers of labelled documents."""
     shortlist = shortlist_of(source)
-    if not isinstance(shortlist, Shortlist):
-        return shortlist
-    return shortlist.fitted([document.text for document in documents], labels, gold)
+    return shortlist.fitted(texts, labels, gold) if isinstance(shortlist, Shortlist) else shortlist
 
 
 def ask_shortlisted(
-    ask: Ask, texts: Sequence[str], labels: LabelSet, asked: BoolArray | None, shortlist: Shortlist | Descent | None
+    shortlist: Shortlist | Descent,
+    ask: Ask,
+    texts: Sequence[str],
+    labels: LabelSet,
+    *,
+    candidates: BoolArray | None = None,
+    progress: Progress | None = None,
 ) -> Scores:
-    """Scores [n_documents, n_labels] of the labels that the shortlist leaves, of those `asked` where that is given."""
+    """Scores [n_documents, n_labels] of the labels that the shortlist leaves, of the `candidates` if there are any."""
     if isinstance(shortlist, Descent):
-        return shortlist.ask(ask, labels, asked, len(texts))
-    return ask(labels, candidates=asked if shortlist is None else shortlist.select(texts, labels, within=asked))
+        return shortlist.ask(partial(ask, texts, progress=progress), labels, candidates, len(texts))
+    return ask(texts, labels, candidates=shortlist.select(texts, labels, within=candidates), progress=progress)
 
 
 def _descent(source: str) -> Descent:

@@ -16,7 +16,7 @@ from setscore.records import BoolArray, FloatArray, IntArray, LabelSet, Scores
 FLOOR = -2.0  # log-odds; a probability of 12%. Too low costs questions, too high costs recall
 
 
-class Ask(Protocol):
+class AskLabels(Protocol):
     """A scorer that has its backbone and its documents."""
 
     def __call__(self, labels: LabelSet, *, candidates: BoolArray | None) -> Scores: ...
@@ -28,7 +28,7 @@ class Descent:
 
     floor: float = FLOOR
 
-    def ask(self, ask: Ask, labels: LabelSet, asked: BoolArray | None, documents: int) -> Scores:
+    def ask(self, ask: AskLabels, labels: LabelSet, asked: BoolArray | None, documents: int) -> Scores:
         """Scores level by level; `asked` [n_documents, n_labels] limits them. A parent outside of it is passed by."""
         if (labels.parents < 0).all():
             raise LabelError(

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from setscore.encoders import Encode, Vectors, unit
 from setscore.errors import DataFileError, MissingExtraError
 from setscore.records import IntArray
-from setscore.shortlist.encoder import Encode, Vectors, unit
 from setscore.storage import write_bytes
 
 EXACT_UP_TO = 200_000  # labels; about 300 MB of vectors, and milliseconds to search

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from setscore.encoders import Vectors
 from setscore.errors import SetScoreError
 from setscore.records import BoolArray, FloatArray
-from setscore.shortlist.encoder import Vectors
 
 TOP = 10
 SHARP = 40.0

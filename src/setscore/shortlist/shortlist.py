@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from setscore.encoders import EMBEDDED, ENCODER, Encode, Vectors, load_encoder, unit
 from setscore.errors import SetScoreError, counted, unknown_name
 from setscore.records import BoolArray, FloatArray, IntArray, LabelSet
-from setscore.shortlist.encoder import EMBEDDED, ENCODER, Encode, Vectors, load_encoder, unit
 from setscore.shortlist.fusion import best, fuse
 from setscore.shortlist.index import VectorIndex, label_vectors
 from setscore.shortlist.lexical import LexicalIndex

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
-from setscore.backbones.checkpoints import checkpoint_folder, origin
+from setscore.backbones.checkpoints import checkpoint_folder, checksum, origin
 from setscore.backbones.native import operations
 from setscore.backbones.native.architecture import family_of, read_architecture
 from setscore.backbones.native.layout import Layout, lay_out
@@ -44,9 +44,11 @@ class NativeBackbone(AskingBackbone):
         adjustment: Adjustment | None = None,
         batch_tokens: int | None = None,
         origin: Callable[[], str] = lambda: "made in memory",
+        files: Sequence[Path] = (),
         dtype: str = "",
     ) -> None:
         super().__init__(prompter, attention, adjustment)
+        self.files = tuple(files)
         self.origin, self.dtype = origin, dtype or str(model.norm.dtype).removeprefix("torch.")
         self.model, self.device = model, model.embedding.device
         self.batch_tokens = batch_tokens or pass_tokens(model.architecture, self.device)
@@ -76,6 +78,11 @@ class NativeBackbone(AskingBackbone):
             for owner, token in zip(layout.owners, self.model.most_likely(hidden).tolist(), strict=True):
                 found[owner].append(token)
         return [self.prompter.tokenizer.text(tokens) for tokens in found]
+
+    def weights(self) -> dict[str, str]:
+        if not self.files:
+            raise BackboneError(f"{self.spec.name} was made in memory: no file tells its weights from others.")
+        return {"weights": checksum(self.files), "dtype": self.dtype}
 
     def facts(self) -> dict[str, str]:
         """The shared facts, and those of the weights and the device."""
@@ -156,6 +163,7 @@ def load(
         adjustment=adjustment,
         batch_tokens=options.batch_tokens,
         origin=partial(origin, loaded.folder, loaded.files, spec.repository, revision),
+        files=loaded.files,
         dtype="bf16" if options.dtype == "auto" else options.dtype,
     )
 

@@ -32,7 +32,7 @@ def load_encoder(
     read; None is as many as the encoder was trained with.
     """
     if name == EMBEDDED:
-        from setscore.backbones.embedding import READ, sentence_encoder
+        from setscore.encoders.embedded import READ, sentence_encoder
 
         return sentence_encoder(read=read or READ)
     model = load_sentence_transformer(name, purpose, device)

@@ -5,9 +5,10 @@ import pytest
 from fakes import PlantedBackbone
 
 import setscore.calibration as calibrations
-from setscore.calibration.learning import FAR, log_odds_cuts
+from setscore import fitting
 from setscore.classifier import SetScoreClassifier
 from setscore.errors import SetScoreError
+from setscore.fitting import FAR, log_odds_cuts
 from setscore.prompts import Template
 from setscore.scorers import Reading, make
 
@@ -44,10 +45,9 @@ def test_a_label_that_is_never_predicted_has_its_cut_out_of_reach():
 
 def test_a_scorer_without_a_seed_learns_nothing_and_one_with_a_seed_needs_gold():
     plain, seeded = (make(name, Template.of("express"), Reading()) for name in ("unary", "jsr"))
-    calibration = calibrations.make("temperature")
-    assert calibrations.learn_from(plain, np.zeros((2, 3)), None, calibration) == {}
+    assert fitting.learn(plain, np.zeros((2, 3)), None, "temperature") == {}
     with pytest.raises(SetScoreError, match="learns from gold labels; pass y to fit"):
-        calibrations.learn_from(seeded, np.zeros((2, 3)), None, calibration)
+        fitting.learn(seeded, np.zeros((2, 3)), None, "temperature")
 
 
 @pytest.mark.parametrize("scorer", ["jsr", "jsr?rule=full&seed=unary", "gibbs", "bp", "milp"])
@@ -57,11 +57,11 @@ def test_fit_learns_and_a_new_fit_starts_anew(scorer):
     model = SetScoreClassifier(NAMES, backbone=backbone, scorer=scorer, calibration="temperature")
     before = model.predict(TEXTS[:5])  # training-free: works before fit
     assert before.shape == (5, 3)
-    first = model.fit(TEXTS[:20], gold[:20]).learned_
+    first = model.fit(TEXTS[:20], gold[:20]).fitted_.learned
     assert len(first["cuts"]) == 3
-    second = model.fit(TEXTS[20:], gold[20:]).learned_
+    second = model.fit(TEXTS[20:], gold[20:]).fitted_.learned
     fresh = SetScoreClassifier(NAMES, backbone=backbone, scorer=scorer, calibration="temperature")
-    assert fresh.fit(TEXTS[20:], gold[20:]).learned_ == second
+    assert fresh.fit(TEXTS[20:], gold[20:]).fitted_.learned == second
     assert (fresh.predict(TEXTS) == model.predict(TEXTS)).all()
 
 
@@ -75,7 +75,7 @@ def test_the_seed_of_jsr_is_the_calibrated_decision_of_per_label(kind):
         for name in ("per_label", "jsr?sweeps=0")
     )
     assert (per_label.predict(TEXTS) == none.predict(TEXTS)).all()
-    cuts = np.array(none.learned_["cuts"])
+    cuts = np.array(none.fitted_.learned["cuts"])
     assert ((none.decision_function(TEXTS) >= cuts) == per_label.predict(TEXTS)).all()
 
 
@@ -90,4 +90,4 @@ def test_with_a_calibration_that_knows_the_level_the_seed_is_that_of_labels_alon
     assert (per_label.predict(TEXTS) == none.predict(TEXTS)).all()
     log_odds = none.decision_function(TEXTS)
     alone = calibrations.make("auto").label_by_label().fit(log_odds, gold)
-    assert ((log_odds >= np.array(none.learned_["cuts"])) == alone.predict(log_odds)).all()
+    assert ((log_odds >= np.array(none.fitted_.learned["cuts"])) == alone.predict(log_odds)).all()

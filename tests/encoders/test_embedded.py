@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from setscore.backbones.embedding import READ, batches, sentence_encoder
 from setscore.backbones.mini import default_folder, load_files
 from setscore.backbones.tokens import TextTokenizer
+from setscore.encoders.embedded import READ, batches, sentence_encoder
 
 TEXTS = [
     "The central bank raised interest rates again to slow inflation.",

@@ -1,0 +1,102 @@
+"""What is fitted on labelled documents: pure functions of scores and gold labels. Nothing is asked in here."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import setscore.calibration as calibrations
+from setscore import ensemble
+from setscore.calibration import Calibration
+from setscore.ensemble import Ensemble
+from setscore.errors import FewDocumentsWarning, SetScoreError, counted
+from setscore.records import BoolArray, FloatArray, LabelSet
+from setscore.scorers import Learner, Scorer
+
+MODEL = "model"  # the member of a blend that is the model itself
+FEW_DOCUMENTS = 50
+FAR = 60.0  # log-odds beyond which no label lies
+STEPS = 64  # halvings: the cut is exact to the last bit
+
+Kind = str | dict[str, Any] | Calibration  # a calibration by name, as `describe` gave it, or an object to copy
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Everything that `fit` learned.
+
+    labels       the inventory it was fitted for
+    calibration  from log-odds to probabilities and decisions
+    blend        how the model is mixed with a cosine, where it is
+    learned      what a scorer learned, as JSON values
+    shortlist    the shortlist with what it remembers of the documents
+    identity     of the model whose scores these were; None where it is not known
+    """
+
+    labels: LabelSet
+    calibration: Calibration
+    blend: Ensemble | None = None
+    learned: Mapping[str, Any] = field(default_factory=dict)
+    shortlist: Any = None
+    identity: str | None = None
+
+
+def fit(
+    members: Mapping[str, FloatArray], gold: BoolArray | None, kind: Kind = "auto", blend: Ensemble | None = None
+) -> tuple[Calibration, Ensemble | None]:
+    """The calibration, and the weights of a blend, for log-odds [n_documents, n_labels] by member.
+
+    `members` holds the model's log-odds as "model" and perhaps a cosine. `blend` is how both are mixed before anything
+    is fitted; without gold labels its weights stay. A few documents raise a warning.
+    """
+    if gold is not None and (message := few_documents(len(gold))):
+        warnings.warn(message, FewDocumentsWarning, stacklevel=3)
+    if blend is not None and gold is not None:
+        blend = ensemble.fit(members, gold, in_doubt=MODEL)
+    calibration = calibrations.make(kind)
+    return calibration.fit(mixed(members, blend), gold), blend
+
+
+def mixed(members: Mapping[str, FloatArray], blend: Ensemble | None) -> FloatArray:
+    """The log-odds that are calibrated: the model's own, or mixed with a cosine. What was not asked stays so."""
+    model = members[MODEL]
+    return model if blend is None else np.where(np.isneginf(model), -np.inf, blend.mix(members))
+
+
+def learn(scorer: Scorer, seeds: FloatArray, gold: BoolArray | None, kind: Kind) -> dict[str, Any]:
+    """What a scorer learns from the log-odds of the scorer it starts from, as JSON values; nothing if it learns none.
+
+    They are calibrated with a fresh calibration, and the start's decisions are those of that, label by label: the level
+    of a document has no cut.
+    """
+    if not isinstance(scorer, Learner):
+        return {}
+    if gold is None:
+        raise SetScoreError("this scorer learns from gold labels; pass y to fit, or use the scorer per_label.")
+    calibration = calibrations.make(kind).label_by_label().fit(seeds, gold)
+    return scorer.learn(log_odds_cuts(calibration, gold.shape[1]), gold).learned
+
+
+def log_odds_cuts(calibration: Calibration, labels: int) -> FloatArray:
+    """The log-odds [n_labels] from which a fitted calibration predicts each label, in [-FAR, FAR].
+
+    Probabilities never fall as log-odds grow, so the place is found by halving. A cap or a floor on the number of
+    labels per document is not part of it.
+    """
+    low, high = np.full(labels, -FAR), np.full(labels, FAR)
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        reached = calibration.transform(middle[None])[0] >= calibration.thresholds_
+        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+    return high
+
+
+def few_documents(n: int) -> str | None:
+    """The warning for a slice of `n` labelled documents, or None if they are enough."""
+    if n >= FEW_DOCUMENTS:
+        return None
+    return (
+        f"fitted on {counted(n, 'document')}; with fewer than {FEW_DOCUMENTS}, decisions can get worse, use about 200."
+    )
