@@ -154,7 +154,10 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         return np.where(asked, expit(logits), 0.0)
 
     def _check(self, X: npt.ArrayLike, *, reset: bool) -> FloatArray:
-        log_odds = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+        least = 1 if reset else 0  # nothing can be fitted on no documents, but none can be asked about
+        log_odds = validate_data(
+            self, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=least
+        )
         if np.isnan(log_odds).any() or np.isposinf(log_odds).any():
             raise ValueError("log-odds hold NaN or inf; only -inf (not asked) is allowed.")
         return np.asarray(log_odds)
