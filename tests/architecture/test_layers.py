@@ -30,11 +30,13 @@ LAYERS = (
 )
 # Values check themselves when they are made, so records raises errors; errors itself imports nothing. Predictions are
 # made of records. The embedded backbone's weights are a sentence encoder too. What is fitted is a value that is saved.
+# Every reader of files keeps to the limits of storage.
 ALLOWED_WITHIN_A_LAYER = {
     ("records", "errors"),
     ("predictions", "errors"),
     ("predictions", "records"),
     ("encoders", "backbones"),
+    ("datasets", "storage"),
     ("persistence", "fitting"),
 }
 
