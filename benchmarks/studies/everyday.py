@@ -1,6 +1,6 @@
 """How good the default is before it has seen a single labelled document.
 
-    python benchmarks/everyday.py [--competition 0.5 0.7] [--json FILE]
+    python benchmarks/studies/everyday.py [--competition 0.5 0.7] [--json FILE]
 
 50 everyday documents and 12 labels, written for this (tests/data/everyday.*), classified by the unfitted classifier at
 threshold 0.5; "found" is the share of the labels that apply. Beside it, two yardsticks that read no text: every label
@@ -18,7 +18,7 @@ from sklearn.metrics import f1_score, recall_score
 from setscore import SetScoreClassifier, read_labels
 from setscore.calibration import UnfittedCalibration
 
-DATA = Path(__file__).parents[1] / "tests" / "data"
+DATA = Path(__file__).parents[2] / "tests" / "data"
 
 
 def main() -> None:
