@@ -24,9 +24,10 @@ from full_size import architecture, random_model
 from gpu_page import Check, Fp8, Measured, Mixed, Page, Where
 from ways import NAIVE_BATCH, QUESTION, Done, documents, naive, ours
 
+from setscore.backbones.devices import used_bytes
 from setscore.backbones.native import attention, operations
 from setscore.backbones.native.experts import Experts
-from setscore.backbones.native.memory import pass_tokens, used_bytes
+from setscore.backbones.native.memory import pass_tokens
 from setscore.backbones.native.model import Transformer
 from setscore.backbones.native.quantise import Quantiser
 

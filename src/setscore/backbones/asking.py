@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 import sys
 from abc import ABC, abstractmethod
@@ -32,6 +33,12 @@ class Adjustment:
 
     guidance: float = 0.0
     prior: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.guidance < math.inf:
+            raise BackboneError(f"guidance is a finite number, 0 (off) or more, got {self.guidance}.")
+        if not isinstance(self.prior, bool):
+            raise BackboneError(f"prior is true or false, got {self.prior!r}.")
 
 
 class Prompter:

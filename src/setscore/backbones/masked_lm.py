@@ -19,10 +19,10 @@ from torch import Tensor
 from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
 from setscore.backbones.checkpoints import CODE, PICKLES, SETTINGS, WEIGHTS, checksum, fetch, origin
-from setscore.backbones.native.memory import device_of, free_bytes, most_memory, used_bytes
-from setscore.backbones.native.running import in_batches
+from setscore.backbones.devices import device_of, free_bytes, most_memory, used_bytes
 from setscore.backbones.options import RunOptions
 from setscore.backbones.packing import Documents, Row, make_rows
+from setscore.backbones.running import in_batches
 from setscore.backbones.specs import read_config
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError

@@ -12,17 +12,18 @@ from torch import Tensor
 from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
 from setscore.backbones.checkpoints import checkpoint_folder, checksum, origin
+from setscore.backbones.devices import device_of, most_memory, used_bytes
 from setscore.backbones.native import operations
 from setscore.backbones.native.architecture import family_of, read_architecture
 from setscore.backbones.native.layout import Layout, lay_out
-from setscore.backbones.native.memory import check_room, device_of, most_memory, pass_tokens, used_bytes
+from setscore.backbones.native.memory import check_room, pass_tokens
 from setscore.backbones.native.model import Transformer
 from setscore.backbones.native.names import NAMES
 from setscore.backbones.native.quantise import Quantiser, check_dtype
-from setscore.backbones.native.running import fit_blocks, in_batches
 from setscore.backbones.native.weights import load_weights, weight_files
 from setscore.backbones.options import RunOptions
-from setscore.backbones.packing import Documents, Row, make_rows
+from setscore.backbones.packing import Documents, Row, fit_blocks, make_rows
+from setscore.backbones.running import in_batches
 from setscore.backbones.specs import SPECS, check_config, folder_spec, read_config
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError
