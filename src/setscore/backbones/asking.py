@@ -4,7 +4,6 @@ import hashlib
 import json
 import math
 import re
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -136,15 +135,6 @@ class Prompter:
             else:
                 tokens.append(self.answers[0 if piece.answer else 1])
         return (*tokens, *self._after_question), tuple(slots)
-
-
-def peak_memory() -> int:
-    """The most memory that this process has had, in bytes."""
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 class AskingBackbone(ABC):

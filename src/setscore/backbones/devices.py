@@ -1,11 +1,12 @@
 """Where torch computes: devices by name, and their memory."""
 
-import os
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
-from setscore.backbones.asking import peak_memory
+from setscore.backbones.host import free_host_bytes, peak_memory
+from setscore.backbones.shelf import NoRoomError
 from setscore.errors import BackboneError
 
 
@@ -23,6 +24,11 @@ def device_of(wanted: str) -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise BackboneError(f"device {wanted!r} was asked for, but there are {torch.cuda.device_count()} GPUs.")
     return device
+
+
+def device_name(device: torch.device) -> str:
+    """One name for each device: "cuda" and "cuda:0" are often the same."""
+    return f"cuda:{torch.cuda.current_device()}" if str(device) == "cuda" else str(device)
 
 
 def used_bytes(model: torch.nn.Module) -> int:
@@ -47,12 +53,7 @@ def free_bytes(device: torch.device) -> int:
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         return int(free) + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    meminfo = Path("/proc/meminfo")
-    if meminfo.is_file():
-        for line in meminfo.read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return free_host_bytes()
 
 
 def out_of_memory(error: Exception) -> bool:
@@ -61,6 +62,21 @@ def out_of_memory(error: Exception) -> bool:
     return isinstance(error, kinds) or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
 
 
+@contextmanager
+def no_room(name: str) -> Iterator[None]:
+    """Memory that runs out while a model is loaded, as the error that lets others go."""
+    free_memory()
+    try:
+        yield
+    except Exception as error:
+        if not out_of_memory(error):
+            raise
+        raise NoRoomError(
+            f"memory ran out while {name} was loaded. Free some, or use a smaller dtype (int8, int4)."
+        ) from error
+
+
 def free_memory() -> None:
+    """Gives back what torch keeps for later."""
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

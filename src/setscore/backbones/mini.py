@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter, peak_memory
+from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
+from setscore.backbones.host import peak_memory
 from setscore.backbones.options import RunOptions
 from setscore.backbones.packing import Documents, Packed, make_batches, make_rows, pack
 from setscore.backbones.tokens import TextTokenizer

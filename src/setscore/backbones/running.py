@@ -4,8 +4,11 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from setscore.backbones.devices import free_memory, out_of_memory
+import torch
+
+from setscore.backbones.devices import device_name, free_memory, out_of_memory
 from setscore.backbones.packing import Row
+from setscore.backbones.shelf import SHELF
 from setscore.errors import BackboneError
 
 Result = TypeVar("Result")
@@ -20,11 +23,17 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=key, reverse=True)
 
 
-def in_batches(rows: Sequence[Row], batch_tokens: int, compute: Callable[[list[Row]], Result]) -> Iterator[Result]:
+def in_batches(
+    rows: Sequence[Row],
+    batch_tokens: int,
+    compute: Callable[[list[Row]], Result],
+    *,
+    device: torch.device | None = None,
+) -> Iterator[Result]:
     """`compute` for batches of rows, each within `batch_tokens` (a longer row goes alone).
 
-    A batch that runs out of memory has given nothing; its rows are taken again in smaller batches, and the budget stays
-    smaller from there on.
+    A batch that runs out of memory has given nothing. Models that others left on the `device` go first; then the rows
+    are taken again in smaller batches, and the budget stays smaller from there on.
     """
     waiting = deque(in_order(rows))
     budget = batch_tokens
@@ -39,13 +48,15 @@ def in_batches(rows: Sequence[Row], batch_tokens: int, compute: Callable[[list[R
         except Exception as error:
             if not out_of_memory(error):
                 raise
-            batch = _smaller(batch, error)
+            dropped = device is not None and SHELF.drop_oldest(device_name(device), keep=1)
+            if not dropped:
+                batch = _smaller(batch, error)
         else:
             yield result
             continue
         # Out here the error is gone, and with it the half-made results that its traceback kept.
         free_memory()
-        budget = max(1, tokens // 2)
+        budget = budget if dropped else max(1, tokens // 2)
         waiting.extendleft(reversed(batch))
 
 

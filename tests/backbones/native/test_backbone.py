@@ -13,6 +13,7 @@ from setscore.backbones.asking import Prompter
 from setscore.backbones.native import backbone as native
 from setscore.backbones.native import memory
 from setscore.backbones.packing import fit_blocks
+from setscore.backbones.shelf import SHELF
 from setscore.backbones.specs import SPECS
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError, MissingExtraError, ScoreError, VerbalizerError
@@ -247,7 +248,7 @@ def test_devices(folders):
 
 
 def test_too_little_memory_says_how_much_and_what_fits(folders, monkeypatch):
-    monkeypatch.setattr(native, "_LOADED", {})
+    SHELF.clear()
     monkeypatch.setattr(memory, "GB", 1000)
     for free, hint in ((90_000, "dtype='int8' fits with"), (1000, "even dtype='int4' needs")):
         monkeypatch.setattr(memory, "free_bytes", lambda _, free=free: free)

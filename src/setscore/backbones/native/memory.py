@@ -4,7 +4,7 @@ import torch
 
 from setscore.backbones.devices import free_bytes
 from setscore.backbones.native.architecture import Architecture
-from setscore.errors import BackboneError
+from setscore.backbones.shelf import NoRoomError
 
 # Bytes of a weight in a linear layer, with the scales of quantised ones. Embedding, head and norms stay in bf16.
 LINEAR_BYTES = {"fp32": 4.0, "bf16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.625}
@@ -39,13 +39,15 @@ def pass_bytes(architecture: Architecture, dtype: str, batch_tokens: int) -> int
     return int(batch_tokens * numbers * (4 if dtype == "fp32" else 2))
 
 
+def needed_bytes(architecture: Architecture, dtype: str, batch_tokens: int) -> int:
+    """About what the weights and a pass need together."""
+    return weight_bytes(architecture, dtype) + pass_bytes(architecture, dtype, batch_tokens)
+
+
 def check_room(name: str, architecture: Architecture, dtype: str, batch_tokens: int, device: torch.device) -> None:
     """Too little memory is an error before anything is loaded; it says how much is needed and what would fit."""
     free = free_bytes(device)
-    needs = {
-        kind: weight_bytes(architecture, kind) + pass_bytes(architecture, kind, batch_tokens)
-        for kind in dict.fromkeys((dtype, *SMALLER))
-    }
+    needs = {kind: needed_bytes(architecture, kind, batch_tokens) for kind in dict.fromkeys((dtype, *SMALLER))}
     if needs[dtype] <= free:
         return
     fitting = [kind for kind in SMALLER if needs[kind] <= min(free, needs[dtype])]
@@ -54,6 +56,6 @@ def check_room(name: str, architecture: Architecture, dtype: str, batch_tokens: 
         if fitting
         else f"even dtype='int4' needs {needs['int4'] / GB:.1f} GB; take a smaller model or a larger device"
     )
-    raise BackboneError(
+    raise NoRoomError(
         f"{name} needs {needs[dtype] / GB:.1f} GB in {dtype}, and {device} has {free / GB:.1f} GB free: {hint}."
     )
