@@ -26,9 +26,10 @@ from benchmarks.common import options, repeat, tell, write_json
 from benchmarks.pages.gpu_page import Check, Fp8, Measured, Mixed, Page, Where
 from benchmarks.speed.full_size import architecture, quantised, random_model
 from benchmarks.speed.ways import NAIVE_BATCH, QUESTION, Done, documents, naive, ours
+from setscore.backbones.devices import used_bytes
 from setscore.backbones.native import attention, operations
 from setscore.backbones.native.experts import Experts
-from setscore.backbones.native.memory import pass_tokens, used_bytes
+from setscore.backbones.native.memory import pass_tokens
 from setscore.backbones.native.model import Transformer
 
 CELLS = ((96, 28), (512, 20), (512, 54), (600, 100))  # tokens of a document, labels
