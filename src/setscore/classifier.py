@@ -116,8 +116,11 @@ class SetScoreClassifier(TextClassifier):
         scores = ask(texts, labels, progress=progress)
         before = None if self.blend is None else blend_of(self.blend)
         members = {MODEL: scores.log_odds} if before is None else members_of(before, scores.log_odds, texts, labels)
-        calibration, blend = fitting.fit(members, gold, self.calibration, before)
-        self.fitted_ = Fitted(labels, calibration, blend, learned, shortlist, backbone.identity)
+        ready = self._unfitted(backbone.spec, labels)
+        vectors = None if self.head == "none" else embed(texts, labels)
+        parts = fitting.fit(members, gold, self.calibration, before, ready=ready, vectors=vectors)
+        regime = CALIBRATED if parts.readout is None else LEARNED
+        self.fitted_ = Fitted(labels, *parts, learned, shortlist, backbone.identity, regime)
         self.fit_members_ = members
         self.fit_truncated_ = scores.truncated
         return self
