@@ -4,7 +4,7 @@ from setscore.datasets.dataset import Dataset, draw_rows
 from setscore.datasets.documents import (
     DOCUMENT_FILES,
     Columns,
-    Row,
+    InputRow,
     count_documents,
     read_documents,
     read_stream,
@@ -12,6 +12,7 @@ from setscore.datasets.documents import (
 )
 from setscore.datasets.files import MissingFilesError
 from setscore.datasets.labels import parse_labels, read_labels
+from setscore.datasets.language import likely_not_english
 from setscore.datasets.own import load_files
 from setscore.datasets.registry import DATASETS, development_slices, find_source, load_dataset, paper_slices
 from setscore.datasets.source import Home, Source, card
@@ -22,14 +23,15 @@ __all__ = [
     "Columns",
     "Dataset",
     "Home",
+    "InputRow",
     "MissingFilesError",
-    "Row",
     "Source",
     "card",
     "count_documents",
     "development_slices",
     "draw_rows",
     "find_source",
+    "likely_not_english",
     "load_dataset",
     "load_files",
     "paper_slices",
