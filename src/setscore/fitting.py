@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from setscore import readout as readouts
 from setscore.calibration import Calibration
 from setscore.ensemble import Ensemble
 from setscore.errors import FewDocumentsWarning, SetScoreError
-from setscore.predictions import CALIBRATED
-from setscore.records import BoolArray, FloatArray, LabelSet
+from setscore.predictions import CALIBRATED, LEARNED, ZERO_SHOT
 from setscore.readout import Readout
+from setscore.records import BoolArray, FloatArray, LabelSet
 from setscore.scorers import Learner, Scorer
 
 MODEL = "model"  # the member of a blend that is the model itself
@@ -37,7 +37,7 @@ class Fitted:
     shortlist    the shortlist with what it remembers of the documents
     readout      what was learned on top of the scores, where that is likelier than the scores alone
     identity     of the model whose scores these were; None where it is not known
-    regime       what probabilities rest on now: see `Prediction`
+    zero_shot    whether nothing was fitted at all: what stands in before `fit`
     """
 
     labels: LabelSet
@@ -47,15 +47,12 @@ class Fitted:
     shortlist: Any = None
     readout: Readout | None = None
     identity: str | None = None
-    regime: str = CALIBRATED
+    zero_shot: bool = False
 
-
-class Parts(NamedTuple):
-    """What `fit` gives."""
-
-    calibration: Calibration
-    blend: Ensemble | None
-    readout: Readout | None
+    @property
+    def regime(self) -> str:
+        """What probabilities rest on: see `Prediction`."""
+        return ZERO_SHOT if self.zero_shot else CALIBRATED if self.readout is None else LEARNED
 
 
 Vectors = tuple[FloatArray, FloatArray]  # of documents [n, d] and of labels [m, d], all of length 1
@@ -69,7 +66,7 @@ def fit(
     *,
     ready: Calibration | None = None,
     vectors: Vectors | None = None,
-) -> Parts:
+) -> tuple[Calibration, Ensemble | None, Readout | None]:
     """The calibration, the weights of a blend and a read-out, for log-odds [n_documents, n_labels] by member.
 
     members  the model's log-odds as "model", and perhaps a cosine
@@ -88,7 +85,7 @@ def fit(
     if vectors is not None and ready is not None and gold is not None:
         readout, unseen = readouts.fit(ready.logits(log_odds), *vectors, gold)
         log_odds = log_odds if readout is None else unseen
-    return Parts(calibrations.make(kind).fit(log_odds, gold), blend, readout)
+    return calibrations.make(kind).fit(log_odds, gold), blend, readout
 
 
 def mixed(members: Mapping[str, FloatArray], blend: Ensemble | None) -> FloatArray:

@@ -3,12 +3,12 @@
     z_i(x) = a s_i(x) + c mean_j s_j(x) + d max_j s_j(x) + e cos(x, i) + f      the same five numbers for all labels
              + w_i . (v(x) - v) + b_i                                           of each label
 
-s are the log-odds that the classifier decides by before `fit`, v(x) is the document's sentence embedding, v its mean over
-the slice, and cos(x, i) its cosine with the label's text. All are fitted by logistic regression with priors that are
-centred on a = 1 and nothing else: without evidence z *is* the zero-shot answer. What all labels share is fitted first,
-so a label with three gold documents borrows from the others; then each label may differ, as far as a common strength
-lets it:  w_i ~ N(0, 1 / strength).  Strength, and whether any of it is used, is chosen by the likelihood of documents
-that the fit has not seen; in doubt the simpler one is kept.
+s are the log-odds that the classifier decides by before `fit`, v(x) is the document's sentence embedding, v its mean
+over the slice, and cos(x, i) its cosine with the label's text. All are fitted by logistic regression with priors that
+are centred on a = 1 and nothing else: without evidence z *is* the zero-shot answer. What all labels share is fitted
+first, so a label with three gold documents borrows from the others; then each label may differ, as far as a common
+strength lets it:  w_i ~ N(0, 1 / strength).  Strength, and whether any of it is used, is chosen by the likelihood of
+documents that the fit has not seen; in doubt the simpler one is kept.
 """
 
 import base64
@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from setscore.errors import SetScoreError
+from setscore.errors import SetScoreError, unknown_name
 from setscore.logistic import Prior, fit_logistic
 from setscore.records import BoolArray, FloatArray, IntArray
 
@@ -28,11 +28,25 @@ HEADS = ("auto", "none")
 OWN = np.array([1.0, 0.0, 0.0, 0.0, 0.0])  # a, c, d, e and f that leave the scores as they are
 COSINE_SCALE = 10.0  # brings differences of cosines to the size of log-odds
 EMBEDDING_SCALE = 4.0  # and differences of unit vectors
-STRENGTHS = ((100.0, 30.0), (30.0, 10.0), (10.0, 5.0), (3.0, 3.0), (1.0, 1.0), (0.3, 1.0))  # of w and b, strongest first
+STRENGTHS = (
+    (100.0, 30.0),
+    (30.0, 10.0),
+    (10.0, 5.0),
+    (3.0, 3.0),
+    (1.0, 1.0),
+    (0.3, 1.0),
+)  # of w and b, strongest first
 DOUBT = 1.0  # standard errors over documents by which a more complex read-out must be likelier
 LEAST_DOCUMENTS = 2  # to leave one out
 FOLDS, SEED = 5, 13
 STEPS = 60
+
+
+def check_head(head: str) -> str:
+    """The classifier's option `head`, or an error that names both values."""
+    if head not in HEADS:
+        raise SetScoreError(unknown_name("head", head, HEADS))
+    return head
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +104,7 @@ class Readout:
 def fit(
     scores: FloatArray, vectors: FloatArray, labels: FloatArray, gold: BoolArray
 ) -> tuple[Readout | None, FloatArray]:
-    """A read-out and the log-odds [n, m] to fit a calibration on; None, and `scores`, where none is likelier beyond doubt.
+    """A read-out and the log-odds [n, m] to fit a calibration on; None and `scores` where none is surely likelier.
 
     Those log-odds are of a read-out that has not seen the document: in its own eyes a fit looks better than it is.
     """
@@ -122,10 +136,8 @@ def _out_of_fold(
     return found
 
 
-def _path(
-    scores: FloatArray, vectors: FloatArray, labels: FloatArray, gold: BoolArray, steps: int
-) -> list[Readout]:
-    """What labels share alone, then with weights of each label, the strongest held first: the first `steps` of these."""
+def _path(scores: FloatArray, vectors: FloatArray, labels: FloatArray, gold: BoolArray, steps: int) -> list[Readout]:
+    """What labels share alone, then with weights of each label, the strongest held first: the first `steps`."""
     asked, cosines = np.isfinite(scores), vectors @ labels.T
     centre, cosine = vectors.mean(axis=0), float(cosines.mean())
     inputs = _shared(scores, cosines - cosine)
@@ -149,7 +161,7 @@ def _fit_each(  # noqa: PLR0917
     of_bias: float,
     start: FloatArray,
 ) -> FloatArray:
-    """Weights and, last, biases [r + 1, m] of a logistic regression for each label, all at once, from where `start` is."""
+    """Weights and, last, biases [r + 1, m] of a logistic regression for each label, all at once, from `start` on."""
     x = np.column_stack([features, np.ones(len(features))])
     held = np.append(np.full(features.shape[1], strength), of_bias)[:, None]
     counted = asked.astype(np.float64)
@@ -166,7 +178,7 @@ def _fit_each(  # noqa: PLR0917
 
 
 def _coordinates(inputs: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """An orthonormal basis [r, d] of the documents' vectors and their coordinates in it [n, r]: fewer than d when n is."""
+    """An orthonormal basis [r, d] of the documents' vectors and their coordinates in it [n, r]: r is at most n."""
     if len(inputs) >= inputs.shape[1]:
         return np.eye(inputs.shape[1]), inputs
     left, sizes, right = np.linalg.svd(inputs, full_matrices=False)
