@@ -12,32 +12,15 @@ import onnxruntime
 
 from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter, peak_memory
 from setscore.backbones.base import Attention, BackboneSpec
-from setscore.backbones.options import RunOptions
+from setscore.backbones.options import DEFAULT, RunOptions
 from setscore.backbones.packing import Documents, Packed, make_batches, make_rows, pack
+from setscore.backbones.specs import MINI
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError
 from setscore.prompts import Verbalizer
 from setscore.records import FloatArray, IntArray, Query
 
-SPEC = BackboneSpec(
-    name="setscore-mini",
-    family="mini",
-    summary="embedded, English, no download",
-    parameters=22_700_000,
-    context=512,
-    attention=("shared", "exact"),
-    licence="Apache-2.0",
-    mask="[MASK]",
-    leading_space=False,
-    begin=("[CLS]",),
-    after_document=("[SEP]",),
-    after_question=("[SEP]",),
-    windows=16,
-    temperature=0.5,
-    competition=0.35,
-    set_layout="inline",
-)
-
+SPEC = MINI
 # Measured on two cores: smaller batches leave the matrix units idle, larger ones leave the cache.
 BATCH_TOKENS = 4096
 ROW_TOKENS = 2048  # beyond this, attention of a row's questions costs more than reading the document again
@@ -178,11 +161,16 @@ def load(
     name: str, *, attention: Attention, verbalizer: Verbalizer, threads: int | None, options: RunOptions
 ) -> MiniBackbone:
     """The embedded backbone, or one like it in a folder; of the options only guidance and prior mean anything to it."""
-    other = set(options.changed()) - {"guidance", "prior"}
-    if other and (options.device, other) != ("cpu", {"device"}):
-        raise BackboneError(f"{name} is int8 on the CPU and has one version; leave out {', '.join(sorted(other))}.")
+    if options != DEFAULT:
+        _refuse_others(name, options)
     adjustment = Adjustment(options.guidance, options.prior)
     folder = None if name == SPEC.name else Path(name)
     return MiniBackbone(
         attention=attention, verbalizer=verbalizer, folder=folder, threads=threads, adjustment=adjustment
     )
+
+
+def _refuse_others(name: str, options: RunOptions) -> None:
+    other = set(options.changed()) - {"guidance", "prior"}
+    if other and (options.device, other) != ("cpu", {"device"}):
+        raise BackboneError(f"{name} is int8 on the CPU and has one version; leave out {', '.join(sorted(other))}.")

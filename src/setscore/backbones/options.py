@@ -1,5 +1,6 @@
 """How a backbone is run, beside what it is; also as the end of its name: `llada-8b-instruct?dtype=int8&chat=true`."""
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 from urllib.parse import parse_qsl
@@ -43,18 +44,21 @@ class RunOptions:
                 raise BackboneError(unknown_name("allowance", name, ALLOWANCES))
         if self.batch_tokens is not None and self.batch_tokens < 1:
             raise BackboneError(f"batch_tokens is a number of tokens from 1, got {self.batch_tokens}.")
-        if self.guidance < 0:
-            raise BackboneError(f"guidance is 0 (off) or more, got {self.guidance}.")
+        if not 0 <= self.guidance < math.inf:  # NaN is refused too
+            raise BackboneError(f"guidance is a finite number, 0 (off) or more; got {self.guidance}.")
 
     def changed(self) -> list[str]:
         """The options that are not at their defaults."""
         return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
 
 
+DEFAULT = RunOptions()
+
+
 def split_name(name: str, options: RunOptions | None = None) -> tuple[str, RunOptions]:
     """A backbone's name without its options, and the options with those of the name."""
     base, _, query = name.partition("?")
-    found = options or RunOptions()
+    found = options or DEFAULT
     known = {field.name: field.type for field in fields(RunOptions)}
     changes: dict[str, Any] = {}
     for key, text in parse_qsl(query, keep_blank_values=True):
