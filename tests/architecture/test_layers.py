@@ -28,8 +28,9 @@ LAYERS = (
     ("cli", "batch", "server"),
 )
 # Values check themselves when they are made, so records raises errors; errors itself imports nothing. The embedded
-# backbone's weights are a sentence encoder too, and a shortlist may use it; no backbone knows of shortlists.
-ALLOWED_WITHIN_A_LAYER = {("records", "errors"), ("shortlist", "backbones")}
+# backbone's weights are a sentence encoder too, and a shortlist may use it; no backbone knows of shortlists. Every
+# reader of files keeps to the limits of storage.
+ALLOWED_WITHIN_A_LAYER = {("records", "errors"), ("shortlist", "backbones"), ("datasets", "storage")}
 
 
 @dataclass(frozen=True)
