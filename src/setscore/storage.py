@@ -125,14 +125,19 @@ def decoded(data: bytes) -> str:
 
 def parse_json(text: str, limits: Limits = ROW) -> Any:
     """The value of a JSON text. What is broken, too much or ambiguous is a ValueError of one short line."""
-    if text.count(",") + text.count("[") + text.count("{") > limits.nodes:  # at least as many as there are values
-        raise ValueError(f"it holds more than {limits.nodes:,} values")
+    check_nodes(text, limits)
     try:
         value = DECODER.decode(text)
     except RecursionError:
         raise too_deep(limits) from None
     check_depth(value, limits)
     return value
+
+
+def check_nodes(text: str, limits: Limits = ROW, start: int = 0) -> None:
+    """A ValueError if a JSON text may hold more values than allowed: it has at least as many of these signs."""
+    if len(text) - start > limits.nodes and sum(text.count(sign, start) for sign in ",[{") > limits.nodes:
+        raise ValueError(f"it holds more than {limits.nodes:,} values")
 
 
 def check_depth(value: Any, limits: Limits = ROW) -> None:
@@ -164,9 +169,9 @@ def unique(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
 DECODER = json.JSONDecoder(object_pairs_hook=unique)
 
 
-def listed(values: Iterable[Any], most: int = 20) -> str:
+def listed(values: Iterable[Any], most: int = 20, *, quoted: bool = True) -> str:
     """Values as a message lists them: the first ones, each of them briefly."""
-    shown = [brief(value, 40) for value in islice(values, most + 1)]
+    shown = [brief(value, 40) if quoted else f"{value:.40}" for value in islice(values, most + 1)]
     return ", ".join(shown[:most]) + (", …" if len(shown) > most else "")
 
 

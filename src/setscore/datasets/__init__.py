@@ -1,7 +1,15 @@
 """Reading labels, documents and datasets."""
 
 from setscore.datasets.dataset import Dataset, draw_rows
-from setscore.datasets.documents import DOCUMENT_FILES, Columns, Row, read_documents, read_stream, text_rows
+from setscore.datasets.documents import (
+    DOCUMENT_FILES,
+    Columns,
+    Row,
+    count_documents,
+    read_documents,
+    read_stream,
+    text_rows,
+)
 from setscore.datasets.files import MissingFilesError
 from setscore.datasets.labels import parse_labels, read_labels
 from setscore.datasets.own import load_files
@@ -18,6 +26,7 @@ __all__ = [
     "Row",
     "Source",
     "card",
+    "count_documents",
     "development_slices",
     "draw_rows",
     "find_source",
