@@ -111,6 +111,7 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def restore(cls, state: dict[str, Any], n_labels: int) -> Self:
         """The calibration that `state` describes."""
         calibration, fitted = cls(**options_from(state["options"])), state["fitted"]
+        calibration.check_options()
         for key, value in fitted.items():
             setattr(calibration, key, _from_plain(value))
         calibration.n_features_in_ = n_labels

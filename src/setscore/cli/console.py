@@ -85,11 +85,11 @@ def open_streams() -> None:
         pass
     os.close(number)
     if sys.stdin is None:
-        sys.stdin = open(0, encoding="utf-8", closefd=False)  # type: ignore[unreachable]  # noqa: SIM115
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stderr is None:
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # type: ignore[unreachable]  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stdout is None:
-        sys.stdout = Absent()  # type: ignore[unreachable]
+        sys.stdout = Absent()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Files and pipes get UTF-8, whatever the locale says; a terminal that cannot show a sign shows its number.
         encoding = None if sys.stdout.isatty() else "utf-8"
