@@ -96,7 +96,10 @@ def classify(
     """
     same = [name for name, column in (("id", id_column or "id"), ("text", text_column)) if name == column]
     layout = Layout(form, with_text, top_k, same)
-    model = _model(context, classifier, allow or [], labels, asked, threshold)
+    if classifier is None:
+        model = _described(labels, asked, threshold, allow)
+    else:
+        model = _saved(classifier, context, threshold, allow)
     if form == "csv":
         _warn_of_bars(model)
     if keep_columns and form == "table":
@@ -121,24 +124,22 @@ def classify(
     tally.report()
 
 
-def _model(
-    context: typer.Context,
-    saved: Path | None,
-    allow: Sequence[str],
-    labels: str | None,
-    asked: options.Model,
-    threshold: float,
+def _described(
+    labels: str | None, asked: options.Model, threshold: float, allow: Sequence[str] | None
 ) -> SetScoreClassifier:
-    """The classifier that was saved, or that the options describe; checked before anything is read."""
-    if saved is None:
-        if allow:
-            raise SetScoreError("--allow is for --classifier; with --backbone write hf:<id>?allow=remote-code.")
-        if labels is None:
-            raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
-        return asked.classifier(options.parse_labels(labels), threshold=threshold)
+    """The classifier that the options describe; a mistake in them is an error before anything is read."""
+    if allow:
+        raise SetScoreError("--allow is for --classifier; with --backbone write hf:<id>?allow=remote-code.")
+    if labels is None:
+        raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
+    return asked.classifier(options.parse_labels(labels), threshold=threshold)
+
+
+def _saved(path: Path, context: typer.Context, threshold: float, allow: Sequence[str] | None) -> SetScoreClassifier:
+    """The classifier that was saved, with another threshold if one is given."""
     if named := options.given(context, SAVED):
         raise SetScoreError(f"a saved classifier has its own settings; remove {', '.join(named)} or --classifier.")
-    model = SetScoreClassifier.load(saved, allow=allow)
+    model = SetScoreClassifier.load(path, allow=allow or [])
     if options.given(context, ["threshold"]):
         model = model.with_threshold(threshold)
     return model.check()
@@ -231,7 +232,7 @@ class Tally:
     def _note(self, row: Row) -> None:
         """A row whose id has been there before is kept, but joining outputs by id would mix them up."""
         if not row.own_id:
-            if row.id != str(row.number):  # others have ids
+            if row.document is not None and row.id != str(row.number):  # others have ids
                 self.unnamed += 1
                 self._first_unnamed = self._first_unnamed or row.id
         elif row.id in self._numbers:

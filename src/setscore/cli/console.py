@@ -97,7 +97,7 @@ def open_streams() -> None:
 
 
 def settle_streams() -> None:
-    """Writes what is left. What cannot be written has been told; Python would tell it again, with a status of its own."""
+    """Writes what is left. What cannot be written has been told; Python would tell it again and change the status."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

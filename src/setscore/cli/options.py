@@ -106,7 +106,7 @@ class Model:
     competition: Annotated[
         float | None,
         typer.Option(
-            help="How much the labels of a document compete before anything is fitted: 0 asks each for itself, 1 chooses"
+            help="How much the labels of a document compete before anything is fitted: 0 asks each for itself, 1 takes"
             " one; each model has its own number.",
             show_default=False,
             rich_help_panel=METHOD,
@@ -216,7 +216,7 @@ class Own:
 
 def parse_labels(text: str) -> LabelSet:
     """The inventory: from the name of a file, or names separated by commas."""
-    if text.lower().endswith(LABEL_FILES) or ("," not in text and _is_file(text)):
+    if Path(text).suffix.lower() in LABEL_FILES or ("," not in text and _is_file(text)):
         return read_labels(text)
     if "," not in text and re.search(r"\.[A-Za-z]{2,5}$", text):
         raise LabelError(f"{brief(text)} looks like a file; a label file ends in {', '.join(LABEL_FILES)}.")

@@ -20,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.table import Table
 
 from setscore.cli.console import bar_of, errors, literal, results
-from setscore.errors import SetScoreError, counted, unknown_name
+from setscore.errors import SetScoreError, counted, plural, unknown_name
 from setscore.predictions import Prediction, Predictions
 
 BAR = 24  # characters of a full bar
@@ -93,7 +93,6 @@ class Output:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        self._bar.stop()
         try:
             if self.rows and not isinstance(error, OSError):  # whatever stopped the run, what is there can be read
                 self._put(self._writer.end())
@@ -101,6 +100,7 @@ class Output:
             if error is None:
                 raise
         finally:
+            self._bar.stop()
             if self.path is not None and self._file is not None:
                 with suppress(OSError):
                     self._file.close()
@@ -118,8 +118,6 @@ class Output:
         text = "" if self.rows else self._writer.begin(found, lines)
         text += "".join(map(self._writer.row, lines))
         with _whole():
-            if not self.rows and self._file is not None and self._file.seekable():
-                self._file.truncate(0)
             self._put(text)
             self.rows += len(lines)
         self._bar.update(self._task, completed=self.rows)
@@ -137,13 +135,16 @@ class Output:
         if shared:  # the bar makes room on a terminal that results go to as well
             self._bar.stop()
         try:
+            if self.rows == 0 and self.path is not None and self.path.is_file():
+                stream.truncate(0)
             stream.write(text)
             stream.flush()
         except BrokenPipeError:
             raise
         except OSError as error:
             where = "standard output" if self.path is None else str(self.path)
-            raise SetScoreError(f"{where} cannot be written: {error.strerror or error}; {self.told()}") from error
+            before = f"{counted(self.rows, 'row')} {plural(self.rows, 'was', 'were')} written before"
+            raise SetScoreError(f"{where} cannot be written: {error.strerror or error}; {before}.") from error
         if shared:
             self._bar.start()
 
@@ -159,7 +160,8 @@ def _opened(path: Path) -> TextIO:
 @contextmanager
 def _whole() -> Iterator[None]:
     """Ctrl-C waits until a block is written; a second one does not, because the reader may never read on."""
-    if threading.current_thread() is not threading.main_thread():
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not usual or threading.current_thread() is not threading.main_thread():
         yield
         return
     caught = False
@@ -170,11 +172,11 @@ def _whole() -> Iterator[None]:
             raise KeyboardInterrupt
         caught = True
 
-    before = signal.signal(signal.SIGINT, wait)
+    signal.signal(signal.SIGINT, wait)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if caught:
         raise KeyboardInterrupt
 
@@ -321,7 +323,9 @@ class Bars:
     """For reading: the beginning of each document, and a bar per label."""
 
     def __init__(self, layout: Layout, *, screen: bool) -> None:  # noqa: ARG002 -- a text is shown anyway
-        self.console = results if screen else Console(file=io.StringIO(), highlight=False, width=results.width)
+        # As standard output shows it, but into a text: a row is written whole, and by nobody but `Output`.
+        colours = screen and results.is_terminal
+        self.console = Console(file=io.StringIO(), highlight=False, width=results.width, force_terminal=colours)
         self.competes = self.explained = False
 
     def begin(self, found: Predictions, lines: Sequence[Line]) -> str:  # noqa: ARG002
@@ -354,12 +358,12 @@ class Bars:
             style, mark = ("green", "✓") if label in prediction.labels else ("dim", " ")
             doubt = "?" if label in (prediction.undecided or ()) else ""
             alone = raw.get(label, probability)
-            own = f"[dim]({alone:.0%})[/]" if abs(alone - probability) >= A_POINT else ""
-            self.explained = self.explained or bool(own)
-            bar = "█" * round(probability * BAR)
-            table.add_row(f"   {mark}{doubt}", f"{probability:4.0%}", own, bar, literal(label), style=style)
+            differs = abs(alone - probability) >= A_POINT
+            self.explained = self.explained or differs
+            share = f"{probability:4.0%}{f' [dim]({alone:.0%})[/]' if differs else ''}"
+            table.add_row(f"   {mark}{doubt}", share, "█" * round(probability * BAR), literal(label), style=style)
         if len(ranked) > shown:
-            table.add_row("", "", "", "", f"and {len(ranked) - shown} more, all less likely", style="dim")
+            table.add_row("", "", "", f"and {len(ranked) - shown} more, all less likely", style="dim")
         return table
 
 
