@@ -36,6 +36,7 @@ ALLOWED_WITHIN_A_LAYER = {
     ("predictions", "errors"),
     ("predictions", "records"),
     ("encoders", "backbones"),
+    ("datasets", "storage"),
     ("persistence", "fitting"),
     ("datasets", "storage"),
 }

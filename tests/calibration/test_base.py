@@ -190,7 +190,7 @@ def test_another_threshold_is_a_copy():
 
 
 def test_a_small_slice_is_fitted_with_a_warning():
-    with pytest.warns(FewDocumentsWarning, match="fitted on 4 documents; with fewer than 50"):
+    with pytest.warns(FewDocumentsWarning, match=r"fitted on few documents \(4\): with fewer than 50"):
         fitting.fit({"model": LOG_ODDS}, GOLD, "temperature")
     many = np.tile(LOG_ODDS, (13, 1)), np.tile(GOLD, (13, 1))
     with warnings.catch_warnings():
