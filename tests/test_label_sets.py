@@ -31,9 +31,9 @@ LARGE = LabelSet.of([f"topic number {number}" for number in range(5_000)])
         # The first label leads into the circle, but it is not in it.
         (
             [Label("a", parent="b"), Label("b", parent="c"), Label("c", parent="b")],
-            "label 'b' is above itself: its parents go round in a circle.",
+            "label 'b' is its own ancestor: its parents form a circle.",
         ),
-        (["x" * 10_000] * 2, f"label '{'x' * 37}...{'x' * 38}' stands twice, at 0 and 1. Remove one of them."),
+        (["x" * 10_000] * 2, f"label '{'x' * 37}...{'x' * 38}' is listed twice, at 0 and 1. Remove one of them."),
     ],
     ids=["number", "no", "list", "description", "unknown", "circle", "long"],
 )

@@ -28,8 +28,8 @@ SMALL = Limits(size=100, nodes=10, depth=3)
         (b"[" * 100_000, "it is nested more than 64 levels deep"),
         (b"[" * 65 + b"]" * 65, "it is nested more than 64 levels deep"),
         (b'{"a":' * 65 + b"1" + b"}" * 65, "it is nested more than 64 levels deep"),
-        (b'{"format": "test/1", "a": 1, "a": 2}', "'a' stands twice in one mapping. Remove one of them."),
-        (b'{"b": [{"": 1, "": 2}]}', "'' stands twice in one mapping. Remove one of them."),
+        (b'{"format": "test/1", "a": 1, "a": 2}', "'a' appears twice in one mapping. Remove one of them."),
+        (b'{"b": [{"": 1, "": 2}]}', "'' appears twice in one mapping. Remove one of them."),
         (
             b'{"\\ud800": 1}',
             "the key '\\ud800' holds a lone surrogate (U+D800) at character 0, which is no valid text;"
@@ -61,7 +61,7 @@ def test_a_file_that_cannot_be_read_as_json_is_one_line(tmp_path, content, probl
         ("[1, 2, 3, 4, 5, 6, 7, 8, 9, 0]", None),
         ("[1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1]", "it holds more than 10 values"),
         ('"' + "x" * 98 + '"', None),
-        ('"' + "x" * 99 + '"', "it is larger than 100 bytes, the most that is read"),
+        ('"' + "x" * 99 + '"', "it is larger than 100 bytes, the limit"),
     ],
 )
 def test_limits_are_exact(tmp_path, content, problem):

@@ -72,20 +72,20 @@ class LabelSet:
             if name.strip() in seen:
                 places = f"at {seen[name.strip()]} and {position}"
                 raise LabelError(
-                    f"label {brief(name)} stands twice, {places}. Remove one of them. Labels count from 0."
+                    f"label {brief(name)} is listed twice, {places}. Remove one of them. Labels count from 0."
                 )
             seen[name.strip()] = position
         self._check_parents()
         self._warn_alike()
 
     def _warn_alike(self) -> None:
-        """Names that differ in capitals or spaces alone are rarely meant as two labels, but they may be."""
+        """Names that differ only in capitals or spaces are rarely meant as two labels, but they may be."""
         first: dict[str, str] = {}
         for name in self.names:
             other = first.setdefault(" ".join(name.casefold().split()), name)
             if other != name:
                 warnings.warn(
-                    f"the labels {brief(other)} and {brief(name)} differ in capitals or spaces alone, and are asked as"
+                    f"the labels {brief(other)} and {brief(name)} differ only in capitals or spaces, and are asked as"
                     " two. If they are one, remove one of them.",
                     LabelWarning,
                     stacklevel=4,
@@ -102,14 +102,14 @@ class LabelSet:
                 )
             if label.parent not in self._positions:
                 known = unknown_name("label", label.parent, self.names)
-                raise LabelError(f"the parent of label {brief(label.name)} is no label itself: {known}")
+                raise LabelError(f"the parent of label {brief(label.name)} is not a label: {known}")
         checked: set[int] = set()
         for start in range(len(self)):
             place, path = start, dict[int, None]()
             while place >= 0 and place not in checked:
                 if place in path:
                     name = brief(self.names[place])
-                    raise LabelError(f"label {name} is above itself: its parents go round in a circle.")
+                    raise LabelError(f"label {name} is its own ancestor: its parents form a circle.")
                 path[place] = None
                 place = int(self.parents[place])
             checked.update(path)

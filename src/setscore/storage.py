@@ -104,7 +104,7 @@ def read_limited(file: BinaryIO, limits: Limits = ROW) -> bytes:
     """All of an open file, which may be a pipe or compressed; a ValueError if it is larger than allowed."""
     data = file.read(limits.size + 1)
     if len(data) > limits.size:
-        raise ValueError(f"it is larger than {megabytes(limits.size)}, the most that is read")
+        raise ValueError(f"it is larger than {megabytes(limits.size)}, the limit")
     return data
 
 
@@ -159,7 +159,7 @@ def unique(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
     made: dict[Any, Any] = {}
     for key, value in pairs:
         if key in made:
-            raise ValueError(f"{brief(key)} stands twice in one mapping. Remove one of them.")
+            raise ValueError(f"{brief(key)} appears twice in one mapping. Remove one of them.")
         if isinstance(key, str) and key.strip() and (problem := text_problem(key)):
             raise ValueError(f"the key {brief(key)} {problem}")
         made[key] = value

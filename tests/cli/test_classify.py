@@ -414,7 +414,7 @@ def test_labels_that_differ_in_capitals_alone_are_told_once_as_a_plain_line():
     code, out, err = classify("My bill is wrong.", "--labels", "billing, Billing", "--format", "jsonl")
     assert (code, list(json.loads(out)["probabilities"])) == (0, ["billing", "Billing"])
     assert err == (
-        "the labels 'billing' and 'Billing' differ in capitals or spaces alone, and are asked as two. If they are one,"
+        "the labels 'billing' and 'Billing' differ only in capitals or spaces, and are asked as two. If they are one,"
         " remove one of them.\n"
     )
 

@@ -31,7 +31,7 @@ def test_a_file_on_the_command_line(tmp_path):
         ("oil,sports,", LabelError, "the name of label 2 is empty or blank. Labels count from 0."),
         ("", LabelError, "there are no labels. Give at least one, for example labels=['oil', 'sports']."),
         ("lab.ymal", LabelError, "'lab.ymal' looks like a file; a label file ends in .txt, .csv, .yaml, .yml, .json."),
-        ("oil,oil", LabelError, "label 'oil' stands twice, at 0 and 1. Remove one of them. Labels count from 0."),
+        ("oil,oil", LabelError, "label 'oil' is listed twice, at 0 and 1. Remove one of them. Labels count from 0."),
         ("missing.yaml", DataFileError, "the label file missing.yaml cannot be read: No such file or directory."),
     ],
 )

@@ -86,9 +86,9 @@ def test_it_is_fetched_once_and_then_read_from_the_cache(served, tmp_path):
         (with_method(packed(*FILES)[0], 99), "cannot be fetched: That compression method is not supported"),
         (
             packed(*FILES, blanks=3 * 2**20)[0],
-            r"train\.csv of .*AAPD\.zip is larger than 2 MiB, the most that is taken\.",
+            r"train\.csv of .*AAPD\.zip is larger than 2 MiB, the limit\.",
         ),
-        (bytes(2**21 + 1), r"AAPD\.zip is larger than 2 MiB, the most that is taken\. Get "),
+        (bytes(2**21 + 1), r"AAPD\.zip is larger than 2 MiB, the limit\. Get "),
     ],
     ids=["missing", "broken", "partial", "encrypted", "method", "bomb", "large"],
 )

@@ -101,7 +101,7 @@ def test_candidates(rows, name, content, candidates):
         ("a.txt", b"a\xff\n", SURROGATE.format(1)),
         ("a.csv", b"x,,\n", "is empty or blank"),
         ("a.csv", b"x\n", "is None, not a text"),
-        ("a.csv", b"x,bad,,more\n", "has more cells than the header's 3; put a text that holds commas into quotes"),
+        ("a.csv", b"x,bad,,more\n", "has more cells than the header's 3; put a text that contains commas in quotes"),
         ("a.csv", b"x,\xffbad,\n", SURROGATE.format(0)),
         ("a.csv", b"\xff,bad,\n", "has an id that " + SURROGATE.format(0)),
         ("a.csv", b'x,bad," , "\n', "has an empty list of candidates"),
@@ -110,7 +110,7 @@ def test_candidates(rows, name, content, candidates):
         (
             "a.jsonl",
             b'{"text": "bad", "text": "x"}\n',
-            "is not valid JSON ('text' stands twice in one mapping. Remove one ",
+            "is not valid JSON ('text' appears twice in one mapping. Remove one ",
         ),
         ("a.jsonl", b'{"text": "bad", "\\ud800": 1}\n', "is not valid JSON (the key '\\ud800' holds a lone surrogate "),
         ("a.jsonl", b'{"text": "bad", "\xff": 1}\n', "is not valid JSON (the key '\\udcff' " + SURROGATE.format(0)),

@@ -74,7 +74,7 @@ def test_the_mark_at_the_beginning_tells_the_encoding(put, encoding, ending):
     [
         (
             "eins\nzwei\n".encode("utf-16-le"),
-            "{} is not read: it looks like UTF-16 without a byte order mark; save it as UTF-8.",
+            "{} cannot be read: it looks like UTF-16 without a byte order mark; save it as UTF-8.",
         ),
         ("a\n".encode("utf-16") + b"\x00", "line 1 of {} is not UTF-16-LE: truncated data. Save it as UTF-8."),
         ("x" * 101 + "\n", "line 1 of {} is longer than 100 bytes."),
@@ -99,7 +99,7 @@ def test_what_a_small_file_unpacks_to_is_bounded(put, monkeypatch, ending):
     assert str(error.value) == f"{path} is larger than 1 MiB unpacked. Unpack it first."
     with pytest.raises(DataFileError) as error:
         read_bytes(path)
-    assert str(error.value) == f"{path} is not read: it is larger than 1 MiB, the most that is read."
+    assert str(error.value) == f"{path} cannot be read: it is larger than 1 MiB, the limit."
     assert len(plain_lines(put("b.txt", "x\n" * 2**20))) == 2**20  # its size can be seen before it is read
 
 
@@ -107,9 +107,9 @@ def test_what_a_small_file_unpacks_to_is_bounded(put, monkeypatch, ending):
     ("content", "message"),
     [
         ('{"a": 1}\n{"a": ', "line 2 of .* is not valid JSON, perhaps it is cut off"),
-        ("\n[1]\n", "line 2 of .* is no JSON object, but list"),
+        ("\n[1]\n", "line 2 of .* is not a JSON object but list"),
         ("[" * 100000, "line 1 of .* is not valid JSON, perhaps it is cut off: it is nested more than 64 levels deep"),
-        ('{"a": 1, "a": 2}', "line 1 of .* is not valid JSON, .*: 'a' stands twice in one mapping."),
+        ('{"a": 1, "a": 2}', "line 1 of .* is not valid JSON, .*: 'a' appears twice in one mapping."),
         ('{"\\ud800": 1}', "line 1 of .* is not valid JSON, .*: the key .* holds a lone surrogate"),
     ],
 )

@@ -96,7 +96,7 @@ def test_other_sheets_are_told(put_workbook):
     with pytest.warns(OtherSheetsWarning) as told:
         check(list(read_documents(path)))
     assert [str(warning.message) for warning in told] == [
-        "a.xlsx has 1 sheet more, such as 'second'; only the first, 'first', is read."
+        "a.xlsx has 1 more sheet, such as 'second'; only the first, 'first', is read."
     ]
 
 
@@ -180,14 +180,14 @@ def test_a_missing_file_is_the_same_line_for_all(tmp_path, name):
         ("a.json", '["a" "b"]', "the JSON is broken after row 1: expected ',' or ']', got '\"'"),
         ("a.json", '["a",]', "the JSON is broken after row 1: Expecting value"),
         ("a.json", '["a", {"text": "b]', "the JSON is broken after row 1: Unterminated string starting at"),
-        ("a.json", '["a"] x', "the JSON is broken after row 1: the list is over, but 'x' follows"),
+        ("a.json", '["a"] x', "the JSON is broken after row 1: the list has ended, but 'x' follows"),
         ("a.json", '["a", ' + "[" * 100_000, "the JSON is broken after row 1: it is nested more than 64 levels deep"),
         ("a.tsv", 'text\n"one" two\n', "the TSV is broken after row 0: a cell that begins with a quotation mark must"),
         ("a.tsv", "body\tid\none\t1\n", "the TSV header has no column 'text'; it has ['body', 'id']. Name the column"),
         ("a.csv.gz", b"no gzip", "{} is truncated or damaged (Not a gzipped file (b'no')). Fetch it again."),
         ("a.txt.gz", gzip.compress(b"one\n" * 999)[:-9], "{} is truncated or damaged (Compressed file ended"),
         ("a.txt", "one".encode("utf-16") + b"\x00", "{} is not UTF-16-LE: truncated data. Save it as UTF-8."),
-        ("a.txt", "one\ntwo".encode("utf-16-be"), "{} is not read: it looks like UTF-16 without a byte order mark"),
+        ("a.txt", "one\ntwo".encode("utf-16-be"), "{} cannot be read: it looks like UTF-16 without a byte order mark"),
         ("a.parquet", b"PAR1", "{} cannot be read as Parquet, perhaps it is cut off: "),
         ("a.parquet.gz", b"", "a file of documents ends in .txt, .csv, .tsv, .jsonl, .json, .parquet, .xlsx; got 'a"),
     ],
@@ -210,7 +210,7 @@ def test_rows_of_a_json_list_fail_alone():
         None,
         "is 7, neither an object nor a text",
         "is None, neither an object nor a text",
-        "is not valid JSON ('text' stands twice in one mapping. Remove one of them.)",
+        "is not valid JSON ('text' appears twice in one mapping. Remove one of them.)",
         "has no field 'text'; it has x",
         "is not valid JSON (it is nested more than 64 levels deep)",
         None,
@@ -275,7 +275,7 @@ def test_no_format_holds_the_file(tmp_path, suffix, content, rows):
 def test_a_row_that_is_too_long_fails_alone(monkeypatch, suffix, content, problems):
     monkeypatch.setattr(formats, "ROW", Limits(size=100))
     assert [row.problem for row in read_stream(io.StringIO(content, newline=""), suffix)] == problems
-    assert formats.LONG == "is longer than 64 MiB, the most that is read of one row"
+    assert formats.LONG == "is longer than 64 MiB, the limit for one row"
 
 
 @pytest.mark.parametrize(

@@ -73,23 +73,23 @@ def test_every_layout(write, name, content, labels):
         ("a.yaml", "oil: [unclosed\n", "is broken: while parsing a flow sequence"),
         ("a.yaml", "- oil\nsports: x\n", "is broken: while parsing a block collection"),
         ("a.yaml", "- !!python/name:os.system\n", "is broken: could not determine a constructor"),
-        ("a.yaml", "", "there is nothing in it. Labels are a list, or a mapping of names to descriptions."),
+        ("a.yaml", "", "the file is empty. Labels are a list, or a mapping of names to descriptions."),
         ("a.yaml", "oil\n", "labels are a list or a mapping, got str."),
         ("a.json", '["oil",', "is broken: Expecting value: line 1 column 8 (char 7)"),
         ("a.json", "[" * 100_000, "is broken: it is nested more than 64 levels deep"),
         ("a.json", "7", "labels are a list or a mapping, got int."),
         ("a.csv", 'name,description\noil,"crude\nsports,ball\n', "is broken: unexpected end of data"),
         # Parsers keep the last of equal keys and say nothing; a description would be lost.
-        ("a.yaml", "oil: a\nsports: b\noil: c\n", "is broken: 'oil' stands twice in one mapping. Remove one of them."),
-        ("a.json", '{"oil": "a", "oil": "c"}', "is broken: 'oil' stands twice in one mapping. Remove one of them."),
-        ("a.csv", "name,Name\noil,gas\n", "the column 'name' stands twice in the header. Remove one of them."),
+        ("a.yaml", "oil: a\nsports: b\noil: c\n", "is broken: 'oil' appears twice in one mapping. Remove one of them."),
+        ("a.json", '{"oil": "a", "oil": "c"}', "is broken: 'oil' appears twice in one mapping. Remove one of them."),
+        ("a.csv", "name,Name\noil,gas\n", "the header has the column 'name' twice. Remove one of them."),
         (
             "a.json",
             '{"oil": {"par\\ud800ent": "x"}}',
             "is broken: the key 'par\\ud800ent' holds a lone surrogate (U+D800)",
         ),
         ("a.yaml", "[" * 100_000, "is broken: it is nested more than 64 levels deep"),
-        ("a.yaml", "a: &a [*a]\n", "is broken: the alias 'a' is inside of what it stands for"),
+        ("a.yaml", "a: &a [*a]\n", "is broken: the alias 'a' refers to itself"),
         ("a.yaml", "- !!bool maybe\n", "is broken: a value is not what its tag says (KeyError: 'maybe')"),
         ("a.yaml", "- !!timestamp noon\n", "is broken: a value is not what its tag says (AttributeError:"),
         ("a.yaml", "- \x00\n", "is broken: unacceptable character #x0000: special characters are not allowed in "),
@@ -154,14 +154,18 @@ def test_broken_files(write, name, content, message):
         (
             "a.txt",
             "oil\nsports\noil\n",
-            "label 'oil' stands twice, at 0 and 2. Remove one of them. Labels count from 0.",
+            "label 'oil' is listed twice, at 0 and 2. Remove one of them. Labels count from 0.",
         ),
         (
             "a.csv",
             "name\noil\nsports\noil\n",
-            "label 'oil' stands twice, at 0 and 2. Remove one of them. Labels count from 0.",
+            "label 'oil' is listed twice, at 0 and 2. Remove one of them. Labels count from 0.",
         ),
-        ("a.yaml", "- oil\n- oil\n", "label 'oil' stands twice, at 0 and 1. Remove one of them. Labels count from 0."),
+        (
+            "a.yaml",
+            "- oil\n- oil\n",
+            "label 'oil' is listed twice, at 0 and 1. Remove one of them. Labels count from 0.",
+        ),
         ("a.txt", " \n\n", "there are no labels. Give at least one"),
         ("a.csv", "", "there are no labels. Give at least one"),
         ("a.csv", "name,description\n", "there are no labels. Give at least one"),
@@ -216,7 +220,7 @@ def test_a_file_that_is_too_large_is_not_read(write, monkeypatch, name):
     path = write(name, "x" * 101)
     with pytest.raises(DataFileError) as error:
         read_labels(path)
-    assert str(error.value) == f"the label file {path} is broken: it is larger than 100 bytes, the most that is read"
+    assert str(error.value) == f"the label file {path} is broken: it is larger than 100 bytes, the limit"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])

@@ -278,7 +278,7 @@ def test_a_gold_label_that_differs_in_capitals_is_told(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text('{"text": "a", "labels": ["shipping", "Praise"]}\n')
     labels = LabelSet.of(["praise", "refund"])
-    with pytest.raises(LabelError, match="'Praise' differs from the label 'praise' in capitals alone"):
+    with pytest.raises(LabelError, match="'Praise' differs from the label 'praise' only in capitalization"):
         load_files(path, labels)
     (note,) = load_files(path, labels, ignore_unknown=True).notes
-    assert note.endswith("'Praise' differs from the label 'praise' in capitals alone.")
+    assert note.endswith("'Praise' differs from the label 'praise' only in capitalization.")

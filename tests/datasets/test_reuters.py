@@ -147,7 +147,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(reuters, "UNPACKED", 2 * 2**20)
     with pytest.raises(DataFileError) as error:
         load_dataset("reuters", "test", tmp_path)
-    assert str(error.value) == f"{path} is larger than 2 MiB unpacked, the most that is read."
+    assert str(error.value) == f"{path} is larger than 2 MiB unpacked, the limit."
 
 
 def test_missing_files_are_named(tmp_path):

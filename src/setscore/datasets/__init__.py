@@ -12,6 +12,7 @@ from setscore.datasets.documents import (
 )
 from setscore.datasets.files import MissingFilesError
 from setscore.datasets.labels import read_labels
+from setscore.datasets.language import likely_not_english
 from setscore.datasets.own import load_files
 from setscore.datasets.registry import DATASETS, development_slices, find_source, load_dataset, paper_slices
 from setscore.datasets.source import Home, Source, card
@@ -30,6 +31,7 @@ __all__ = [
     "development_slices",
     "draw_rows",
     "find_source",
+    "likely_not_english",
     "load_dataset",
     "load_files",
     "paper_slices",

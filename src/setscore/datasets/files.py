@@ -73,7 +73,9 @@ def read_bytes(path: Path) -> bytes:
     except DAMAGE as error:
         raise DataFileError(f"{path} is truncated or damaged ({error}). Fetch it again.") from error
     except ValueError as error:
-        raise error if isinstance(error, DataFileError) else DataFileError(f"{path} is not read: {error}.") from error
+        raise (
+            error if isinstance(error, DataFileError) else DataFileError(f"{path} cannot be read: {error}.")
+        ) from error
 
 
 def copy(source: IO[bytes], target: IO[bytes], what: str) -> None:
@@ -82,7 +84,7 @@ def copy(source: IO[bytes], target: IO[bytes], what: str) -> None:
     while block := source.read(MIB):
         left -= len(block)
         if left < 0:
-            raise DataFileError(f"{what} is larger than {megabytes(UNPACKED)}, the most that is taken.")
+            raise DataFileError(f"{what} is larger than {megabytes(UNPACKED)}, the limit.")
         target.write(block)
 
 
@@ -105,7 +107,9 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
         kind = error.encoding.upper()
         raise DataFileError(f"line {number} of {path} is not {kind}: {error.reason}. Save it as UTF-8.") from error
     except ValueError as error:
-        raise error if isinstance(error, DataFileError) else DataFileError(f"{path} is not read: {error}.") from error
+        raise (
+            error if isinstance(error, DataFileError) else DataFileError(f"{path} cannot be read: {error}.")
+        ) from error
 
 
 def sniffed(file: BinaryIO) -> str:
@@ -141,7 +145,7 @@ def jsonl_rows(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
         except ValueError as error:
             raise DataFileError(f"{where} is not valid JSON, perhaps it is cut off: {one_line(error)}") from error
         if not isinstance(row, dict):
-            raise DataFileError(f"{where} is no JSON object, but {type(row).__name__}.")
+            raise DataFileError(f"{where} is not a JSON object but {type(row).__name__}.")
         yield number, where, row
 
 

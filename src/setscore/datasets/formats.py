@@ -35,7 +35,7 @@ from setscore.datasets.workbook import open_workbook
 from setscore.errors import DataFileError, brief
 from setscore.storage import ROW, encoding_of, megabytes, one_line, parse_json
 
-LONG = f"is longer than {megabytes(ROW.size)}, the most that is read of one row"
+LONG = f"is longer than {megabytes(ROW.size)}, the limit for one row"
 ENDS = ("\n", "\r")
 _JSON = re.compile(r'\s*(?:[\[{]\s*$|\[\s*[{"]|\{\s*"[^"]*"\s*:)')  # how a JSON text begins, and hardly any other
 
@@ -107,7 +107,7 @@ def _decoding(file: Any) -> io.TextIOWrapper:
     try:
         encoding = sniffed(file)
     except ValueError as error:
-        raise DataFileError(f"{getattr(file, 'name', 'the file')} is not read: {error}.") from error
+        raise DataFileError(f"{getattr(file, 'name', 'the file')} cannot be read: {error}.") from error
     errors = "surrogateescape" if encoding.startswith("utf-8") else "strict"
     return io.TextIOWrapper(file, encoding=encoding, errors=errors, newline="")
 
@@ -211,7 +211,7 @@ def _cells(reader: Iterable[list[str]], kind: str, header: tuple[str, ...]) -> I
     try:
         for number, cells in enumerate(filter(None, reader), start=1):
             if any(cells[len(header) :]):  # a text cut at its first comma
-                problem = f"has more cells than the header's {len(header)}; put a text that holds commas into quotes"
+                problem = f"has more cells than the header's {len(header)}; put a text that contains commas in quotes"
                 yield Record(number, problem=problem)
             else:
                 missing = [None] * (len(header) - len(cells))

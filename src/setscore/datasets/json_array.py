@@ -33,7 +33,7 @@ def json_array(stream: TextIO) -> Iterator[Any]:
             elif sign != "]":
                 raise ValueError("the list is cut off" if not sign else f"expected ',' or ']', got {brief(sign)}")
         if sign := text.take():
-            raise ValueError(f"the list is over, but {brief(sign)} follows")
+            raise ValueError(f"the list has ended, but {brief(sign)} follows")
     except (ValueError, RecursionError) as error:
         if isinstance(error, DataFileError | UnicodeError):
             raise

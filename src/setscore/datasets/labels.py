@@ -60,11 +60,11 @@ def _from_csv(content: str) -> list[Label]:
     if unknown:
         raise DataFileError(f"a label file has the columns name, description and parent; got {listed(unknown)} too.")
     if twice := next((name for name, count in Counter(header).items() if name and count > 1), None):
-        raise DataFileError(f"the column {twice!r} stands twice in the header. Remove one of them.")
+        raise DataFileError(f"the header has the column {twice!r} twice. Remove one of them.")
     wide = next((row for row in rows if any(cell.strip() for cell in row[len(header) :])), None)
     if wide:
         raise DataFileError(
-            f"{brief(wide)} has more cells than the header {header}. Put a text that holds commas in quotes."
+            f"{brief(wide)} has more cells than the header {header}. Put a text that contains commas in quotes."
         )
     records = [dict(zip(header, (cell.strip() for cell in row), strict=False)) for row in rows[1:]]
     return [
@@ -77,7 +77,7 @@ def _from_structure(value: Any) -> list[Label]:
     if isinstance(value, dict):
         return [_from_pair(_name(name), entry) for name, entry in value.items()]
     if value is None:
-        raise DataFileError("there is nothing in it. Labels are a list, or a mapping of names to descriptions.")
+        raise DataFileError("the file is empty. Labels are a list, or a mapping of names to descriptions.")
     if not isinstance(value, list):
         raise DataFileError(f"labels are a list or a mapping, got {type(value).__name__}.")
     return [_from_record(entry) if isinstance(entry, dict) else Label(_name(entry)) for entry in value]

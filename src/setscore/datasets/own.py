@@ -160,14 +160,15 @@ def _hint(unknown: set[str], names: Sequence[str], separator: str | None) -> str
     """What may be the matter if gold labels are unknown: capitals, or the sign between labels; else nothing."""
     plain = {name.casefold(): name for name in names}
     if near := next((label for label in sorted(unknown) if label.casefold() in plain), None):
-        return f" {near!r} differs from the label {plain[near.casefold()]!r} in capitals alone."
+        return f" {brief(near)} differs from the label {brief(plain[near.casefold()])} only in capitalization."
     sign = separator or "|"
     for name in names:
         parts = {part.strip() for part in name.split(sign)}
         if len(parts) > 1 and (parts & unknown or any(sign in label for label in unknown)):
             return (
-                f" The label {name!r} has {sign!r} in its name, so {sign!r} cannot part labels of one text. Rename it,"
-                " give the labels as a list (.jsonl), or part them with a sign that is in no name (--separator)."
+                f" The label {brief(name)} has {sign!r} in its name, so {sign!r} cannot separate labels in one text."
+                " Rename it, give the labels as a list (.jsonl), or separate them with a sign that occurs in no name"
+                " (--separator)."
             )
     other = next((sign for sign in ",|;/" if sign != separator and any(sign in label for label in unknown)), None)
     return f" Is {other!r} the sign between labels? Then give it as the separator (--separator)." if other else ""

@@ -171,7 +171,7 @@ def _archived(path: Path) -> Iterator[tuple[str, str]]:
             members: dict[str, tarfile.TarInfo] = {}
             for member in archive:
                 if archive.offset > UNPACKED:  # beyond this member
-                    raise DataFileError(f"{path} is larger than {megabytes(UNPACKED)} unpacked, the most that is read.")
+                    raise DataFileError(f"{path} is larger than {megabytes(UNPACKED)} unpacked, the limit.")
                 if member.isfile():
                     members[Path(member.name).name] = member
             for name in (name for name in FILES if name in members):

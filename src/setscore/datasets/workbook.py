@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from setscore.datasets.files import UNPACKED
-from setscore.errors import DataFileError, MissingExtraError, SetScoreError, brief, counted
+from setscore.errors import DataFileError, MissingExtraError, SetScoreError, brief, plural
 from setscore.storage import megabytes, one_line
 
 MOST_ROWS = 1_048_576  # that Excel has
@@ -54,8 +54,8 @@ def _rows(book: Any, path: Path) -> Iterator[tuple[str, ...]]:
         raise DataFileError(f"{path} has no sheet with cells.")
     if others := [sheet.title for sheet in sheets[1:] if any(next(_cells(sheet), ()))]:
         warnings.warn(
-            f"{path.name} has {counted(len(others), 'sheet')} more, such as {brief(others[0])}; only the first,"
-            f" {brief(sheets[0].title)}, is read.",
+            f"{path.name} has {len(others)} more {plural(len(others), 'sheet')}, such as {brief(others[0])}; only the"
+            f" first, {brief(sheets[0].title)}, is read.",
             OtherSheetsWarning,
             stacklevel=2,
         )

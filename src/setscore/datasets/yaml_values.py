@@ -52,7 +52,7 @@ class _Loader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         self._open -= 1
         if alias is not None and id(node) not in self._extents:
-            raise ValueError(f"the alias {brief(alias.anchor)} is inside of what it stands for")
+            raise ValueError(f"the alias {brief(alias.anchor)} refers to itself")
         if alias is None and node is not None:
             self._extents[id(node)] = self._measured(node)
         return node
