@@ -187,9 +187,12 @@ class SetScoreClassifier(TextClassifier):
     def check(self) -> Self:
         """An error for options that nothing goes by or that do not go together; needs neither weights nor documents."""
         self._scorer({})
-        shortlist_of(self.shortlist)
-        blend_of(self.blend)
-        calibrations.make(self.calibration)
+        if self.shortlist is not None:
+            shortlist_of(self.shortlist)
+        if self.blend is not None:
+            blend_of(self.blend)
+        if self.calibration != "auto":
+            calibrations.make(self.calibration)
         if isinstance(self.backbone, str):
             check_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
         if self.labels is not None:
@@ -236,11 +239,12 @@ class SetScoreClassifier(TextClassifier):
         if hasattr(self, "fitted_"):
             return self.fitted_
         labels = LabelSet.of(self.labels)
+        n_labels = len(labels)
         spec = backbone_spec(self.backbone) if isinstance(self.backbone, str) else self.backbone.spec
         competition = spec.competition if self.competition is None else self.competition
         calibration = UnfittedCalibration(
             temperature=spec.temperature, competition=competition, threshold=self.threshold
-        ).for_labels(len(labels))
+        ).for_labels(n_labels)
         blend = None if self.blend is None else blend_of(self.blend)
         shortlist = None if self.shortlist is None else shortlist_of(self.shortlist)
         return Fitted(labels, calibration, blend, shortlist=shortlist, regime=ZERO_SHOT)

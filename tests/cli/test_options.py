@@ -60,7 +60,7 @@ def test_command_line_labels_refused(text, error, message):
 )
 def test_the_classifier_refuses_what_it_cannot_use_before_anything_is_read(options, message):
     with pytest.raises(SetScoreError) as caught:
-        Model(**options).classifier(LabelSet.of(["oil"]))
+        Model(**options).classifier("oil")
     assert str(caught.value).startswith(message)
 
 
@@ -71,5 +71,5 @@ def test_of_several_scorers_each_is_checked():
 
 
 def test_options_reach_the_classifier():
-    made = Model(template="article-about", competition=0.0, pool="max").classifier(LabelSet.of(["oil"]), threshold=0.3)
+    made = Model(template="article-about", competition=0.0, pool="max").classifier("oil", threshold=0.3)
     assert (made.template, made.competition, made.pool, made.threshold) == ("article-about", 0.0, "max", 0.3)

@@ -75,10 +75,10 @@ def check_name(name: str) -> None:
 
 def check_backbone(name: str, *, attention: str = "auto", verbalizer: str | Verbalizer = "yes/no") -> BackboneSpec:
     """The spec of a backbone that can be asked so; an error says what is unknown. No weights are loaded."""
-    Verbalizer.of(verbalizer)
     base, options = _parted(name)
     spec = backbone_spec(base, options)
     _mode(spec, base, attention)
+    Verbalizer.of(verbalizer)
     return spec
 
 

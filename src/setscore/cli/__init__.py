@@ -7,8 +7,8 @@ an unknown option, a file that cannot be read or a disk that is full; 70, a mist
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import typer
@@ -55,20 +55,18 @@ class Commands(TyperGroup):
     """All commands, and what becomes of their errors."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        with _exits():
-            return super().make_context(*arguments, **options)
+        return _ended(partial(super().make_context, *arguments, **options))
 
     def invoke(self, ctx: Any) -> Any:
-        with _exits():
-            result = super().invoke(ctx)
-            sys.stdout.flush()  # what cannot be written is told while it can be
-            return result
+        return _ended(partial(super().invoke, ctx))
 
 
-@contextmanager
-def _exits() -> Iterator[None]:
+def _ended(command: Callable[[], Any]) -> Any:
+    """What a command returns; an error is told and becomes a status."""
     try:
-        yield
+        result = command()
+        sys.stdout.flush()  # what cannot be written is told while it can be
+        return result
     except SetScoreError as error:
         _tell("error:", str(error))
         raise typer.Exit(FAILED) from error

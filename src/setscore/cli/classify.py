@@ -14,7 +14,15 @@ from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
 from setscore.cli.console import errors, remark
 from setscore.cli.output import Layout, Line, Output
-from setscore.datasets import DOCUMENT_FILES, Columns, Row, count_documents, read_documents, read_stream
+from setscore.datasets import (
+    DOCUMENT_FILES,
+    Columns,
+    Row,
+    count_documents,
+    likely_not_english,
+    read_documents,
+    read_stream,
+)
 from setscore.errors import SetScoreError, counted, plural, truncation, unknown_name
 from setscore.predictions import Predictions
 from setscore.records import Document
@@ -24,6 +32,8 @@ from setscore.records import Document
 BLOCK_QUESTIONS = 4096
 BLOCK_CHARACTERS = 65_536
 PATIENCE = 2.0
+EMBEDDED = "setscore-mini"
+SHORTEST = 20  # characters of a text whose language can be told
 MOST_IDS = 1_000_000  # that are kept to find those that stand twice
 SAVED = ("labels", *(field.name for field in fields(options.Model)))  # what a saved classifier has of its own
 
@@ -94,8 +104,6 @@ def classify(
 
         cat notes.txt | setscore classify --labels labels.txt --format csv
     """
-    same = [name for name, column in (("id", id_column or "id"), ("text", text_column)) if name == column]
-    layout = Layout(form, with_text, top_k, same)
     if classifier is None:
         model = _described(labels, asked, threshold, allow)
     else:
@@ -107,15 +115,15 @@ def classify(
     columns = Columns(text_column, id_column, candidates_column)
     rows, total = _rows(texts, file, input_format, columns)
     _refuse_same(file, output)
-    tally = Tally()
-    out = Output(layout, output, total)
+    tally = Tally(model.backbone)
+    same = [name for name, column in (("id", id_column or "id"), ("text", text_column)) if name == column]
+    out = Output(Layout(form, with_text, top_k, same), output, total)
     try:
         with out:
             for block in _blocks(rows, max(1, BLOCK_QUESTIONS // len(model.labels))):
                 documents = [row.document or Document("", row.id) for row in block]
                 found = model.classify(documents, progress=out.progress)
-                out.write(found, _lines(block, found, keep=keep_columns))
-                tally.add(block, found)
+                out.write(found, tally.lines(block, found, keep=keep_columns))
     except KeyboardInterrupt as interrupted:
         remark(f"interrupted: {out.told()}")
         raise typer.Exit(130) from interrupted
@@ -132,7 +140,7 @@ def _described(
         raise SetScoreError("--allow is for --classifier; with --backbone write hf:<id>?allow=remote-code.")
     if labels is None:
         raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
-    return asked.classifier(options.parse_labels(labels), threshold=threshold)
+    return asked.classifier(labels, threshold=threshold)
 
 
 def _saved(path: Path, context: typer.Context, threshold: float, allow: Sequence[str] | None) -> SetScoreClassifier:
@@ -201,43 +209,46 @@ def _blocks(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
         yield block
 
 
-def _lines(block: Sequence[Row], found: Predictions, *, keep: bool) -> list[Line]:
-    """What is written of each row; an error names the row in the file."""
-    lines = []
-    for row, prediction in zip(block, found, strict=True):
-        told = prediction
-        if prediction.error is not None:
-            told = replace(prediction, error=f"row {row.number} {row.problem or prediction.error}")
-        text = "" if row.document is None else row.document.text
-        lines.append(Line(told, text, row.values if keep else {}))
-    return lines
-
-
 class Tally:
     """What the end of a run reports: nothing is dropped or cut in silence."""
 
-    def __init__(self) -> None:
-        self.rows = self.failed = self.truncated = self.dropped = self.repeated = self.unnamed = 0
+    def __init__(self, backbone: object) -> None:
+        self.rows = self.failed = self.truncated = self.dropped = self.repeated = self.unnamed = self.foreign = 0
         self._numbers: dict[str, int] = {}  # of the row that had an id first
-        self._first = self._first_unnamed = ""
+        self._first_repeated = self._first_unnamed = self._first_foreign = ""
+        self._english_only = isinstance(backbone, str) and backbone.partition("?")[0] == EMBEDDED
 
-    def add(self, block: Sequence[Row], found: Predictions) -> None:
+    def lines(self, block: Sequence[Row], found: Predictions, *, keep: bool) -> list[Line]:
+        """What is written of each row, counted; an error names the row in the file."""
         self.rows += len(block)
         self.failed += len(found.errors)
         self.truncated += int(found.scores.truncated.sum())
         self.dropped += found.dropped
-        for row in block:
-            self._note(row)
+        lines = []
+        for row, prediction in zip(block, list(found), strict=True):
+            told = prediction
+            if prediction.error is not None:
+                told = replace(prediction, error=f"row {row.number} {row.problem or prediction.error}")
+            text = "" if row.document is None else row.document.text
+            if row.own_id or row.id != str(row.number):  # a bare number is no other row's id
+                self._note_id(row)
+            if self._english_only and len(text) >= SHORTEST and likely_not_english(text):
+                self.foreign += 1
+                self._first_foreign = self._first_foreign or f"row {row.number}"
+            lines.append(Line(told, text, row.values if keep else {}))
+        return lines
 
-    def _note(self, row: Row) -> None:
+    def _note_id(self, row: Row) -> None:
         """A row whose id has been there before is kept, but joining outputs by id would mix them up."""
         if not row.own_id:
-            if row.document is not None and row.id != str(row.number):  # others have ids
+            if row.document is not None:
                 self.unnamed += 1
                 self._first_unnamed = self._first_unnamed or row.id
         elif row.id in self._numbers:
             self.repeated += 1
-            self._first = self._first or f"{row.id!r} in rows {self._numbers[row.id]} and {row.number}"
+            self._first_repeated = (
+                self._first_repeated or f"{row.id!r} in rows {self._numbers[row.id]} and {row.number}"
+            )
         elif len(self._numbers) < MOST_IDS:
             self._numbers[row.id] = row.number
 
@@ -248,13 +259,19 @@ class Tally:
             remark(
                 f"the shortlist left out {counted(self.dropped, 'pair')} of document and label; they count as negative."
             )
+        if self.foreign:
+            are = f"{self.foreign} of {counted(self.rows, 'document')} {plural(self.foreign, 'is', 'are')}"
+            remark(
+                f"{are} likely not in English, the only language that {EMBEDDED} reads, so that their labels mean"
+                f" little; the first is {self._first_foreign}."
+            )
         if self.unnamed:
             have = f"{counted(self.unnamed, 'row')} {plural(self.unnamed, 'has', 'have')}"
             remark(f"{have} no id, though others have; the number stands in, as in {self._first_unnamed!r}.")
         if self.repeated:
             remark(
                 f"{self.repeated} of {counted(self.rows, 'row')} {plural(self.repeated, 'repeats', 'repeat')} an id,"
-                f" the first is {self._first}; all rows are kept."
+                f" the first is {self._first_repeated}; all rows are kept."
             )
         if len(self._numbers) >= MOST_IDS:
             remark(f"ids were compared with the first {MOST_IDS:,} alone.")

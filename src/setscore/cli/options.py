@@ -114,9 +114,9 @@ class Model:
     ] = None
 
     def classifier(
-        self, labels: LabelSet | None = None, *, threshold: float = 0.5, several: bool = False
+        self, labels: str | None = None, *, threshold: float = 0.5, several: bool = False
     ) -> SetScoreClassifier:
-        """The classifier; a mistake in the settings is an error before anything is read or fetched."""
+        """The classifier, with labels as the command line has them; a mistake is an error before anything is read."""
         names = self.scorers()
         if len(names) > 1:
             if not several:
@@ -125,7 +125,8 @@ class Model:
                 )
             for name in names:
                 replace(self, scorer=name).classifier(labels, threshold=threshold)
-        made = SetScoreClassifier(labels, threshold=threshold, **vars(self))
+        inventory = None if labels is None else parse_labels(labels)
+        made = SetScoreClassifier(inventory, threshold=threshold, **vars(self))
         return made if len(names) > 1 else made.check()
 
     def scorers(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import sys
 import textwrap
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from rich.table import Table
 from setscore.cli.console import bar_of, errors, literal, results
 from setscore.errors import SetScoreError, counted, plural, unknown_name
 from setscore.predictions import Prediction, Predictions
+from setscore.records import Progress
 
 BAR = 24  # characters of a full bar
 SNIPPET = 320  # characters of a document that a table shows
@@ -85,6 +86,8 @@ class Output:
         columns = (TextColumn("classifying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         self._bar = bar_of(*columns, disable=not errors.is_terminal)
         self._task = self._bar.add_task("", total=total)
+        # Told how far scoring a block is; None when nobody watches.
+        self.progress: Progress | None = None if self._bar.disable else self._advance
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -106,11 +109,6 @@ class Output:
                     self._file.close()
                     if self._is_new and not self.rows:
                         self.path.unlink()
-
-    @property
-    def progress(self) -> Callable[[str, int, int], None] | None:
-        """Shows how far scoring a block is; None when nobody watches."""
-        return None if self._bar.disable else self._advance
 
     def write(self, found: Predictions, lines: Sequence[Line]) -> None:
         """A block."""
