@@ -1,11 +1,11 @@
 """The embedded backbone: an int8 ONNX graph and its tokenizer inside the package, run by onnxruntime."""
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -16,9 +16,10 @@ from setscore.backbones.options import DEFAULT, RunOptions
 from setscore.backbones.packing import Documents, Packed, make_batches, make_rows, pack
 from setscore.backbones.specs import MINI
 from setscore.backbones.tokens import TextTokenizer
-from setscore.errors import BackboneError
+from setscore.errors import BackboneError, DataFileError
 from setscore.prompts import Verbalizer
 from setscore.records import FloatArray, IntArray, Query
+from setscore.storage import load_json
 
 SPEC = MINI
 # Measured on two cores: smaller batches leave the matrix units idle, larger ones leave the cache.
@@ -35,9 +36,10 @@ def checksums(folder: Path) -> dict[str, str]:
     """SHA-256 by file, as the manifest has them."""
     manifest = folder / "manifest.json"
     try:
-        found = json.loads(manifest.read_text(encoding="utf-8"))["sha256"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BackboneError(f"{SPEC.name} cannot be read from {folder}: {error}. Install the package again.") from error
+        content = load_json(manifest)
+    except DataFileError as error:
+        raise BackboneError(f"{error} Install the package again.") from error
+    found: Any = content.get("sha256") if isinstance(content, dict) else None
     whole = isinstance(found, dict) and {"model.onnx", "tokenizer.json"} <= set(found)
     if not whole or any(Path(name).name != name or not isinstance(digest, str) for name, digest in found.items()):
         raise BackboneError(
@@ -127,7 +129,7 @@ class MiniBackbone(AskingBackbone):
 
     def facts(self) -> dict[str, str]:
         """The shared facts, and those of the packaged files."""
-        manifest = json.loads((self._folder / "manifest.json").read_text(encoding="utf-8"))["sha256"]
+        manifest = checksums(self._folder)
         size = sum((self._folder / name).stat().st_size for name in manifest)
         more = {
             "revision": f"model.onnx with SHA-256 {manifest['model.onnx'][:12]}..., verified",

@@ -127,6 +127,10 @@ def classify(
     except KeyboardInterrupt as interrupted:
         remark(f"interrupted: {out.told()}")
         raise typer.Exit(130) from interrupted
+    except SetScoreError:
+        if out.rows:
+            remark(out.told())
+        raise
     if output is not None and out.rows:
         remark(out.told())
     tally.report()

@@ -91,6 +91,9 @@ def open_streams() -> None:
     if sys.stdout is None:
         sys.stdout = Absent()
     if isinstance(sys.stdout, io.TextIOWrapper):
+        if isinstance(sys.stdout.buffer, io.RawIOBase):
+            # PYTHONUNBUFFERED: Python forgets what a write that a signal interrupted did not write.
+            sys.stdout = open(sys.stdout.fileno(), "w", closefd=False)  # noqa: SIM115
         # Files and pipes get UTF-8, whatever the locale says; a terminal that cannot show a sign shows its number.
         encoding = None if sys.stdout.isatty() else "utf-8"
         sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace")

@@ -143,7 +143,7 @@ class Output:
             where = "standard output" if self.path is None else str(self.path)
             before = f"{counted(self.rows, 'row')} {plural(self.rows, 'was', 'were')} written before"
             raise SetScoreError(f"{where} cannot be written: {error.strerror or error}; {before}.") from error
-        if shared:
+        if shared and text.endswith("\n"):  # a list of JSON may go on in this line
             self._bar.start()
 
 
