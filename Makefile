@@ -43,8 +43,8 @@ docs: $(VENV)/test ## the documentation, into docs/_build/html
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
 
 bench: $(VENV)/bench ## quality of the default, and speed beside the zero-shot pipeline of transformers
-	$(BIN)/python benchmarks/everyday.py
-	$(BIN)/python benchmarks/cpu.py
+	$(BIN)/python benchmarks/studies/everyday.py
+	$(BIN)/python benchmarks/speed/cpu.py
 
 data-named:
 	@test -n "$(DATA)" || { echo "make mini needs DATA=folder, see docs/mini.md"; exit 1; }

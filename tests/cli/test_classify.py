@@ -300,7 +300,7 @@ def test_rows_are_read_as_they_are_needed(monkeypatch):
     def rows(stream, suffix, columns):
         for number in range(1, 9):
             seen.append(("read", number))
-            yield module.Row(number, str(number), module.Document(f"Oil, part {number}.", str(number)), None)
+            yield module.InputRow(number, str(number), module.Document(f"Oil, part {number}.", str(number)), None)
 
     write = module.Output.write
 
@@ -342,7 +342,7 @@ def test_a_block_ends_at_its_size_its_length_or_its_age(monkeypatch, lengths, wa
         nonlocal clock
         for number, (length, wait) in enumerate(zip(lengths, waits, strict=True), start=1):
             clock += wait
-            yield module.Row(number, str(number), module.Document("x" * length), None)
+            yield module.InputRow(number, str(number), module.Document("x" * length), None)
 
     assert [len(block) for block in module._blocks(rows(), 5)] == sizes
 

@@ -72,11 +72,11 @@ MISTAKES = [
     ),
     (
         ["-l", "oil", "--backbone", "setscore-mini?guidance=nan"],
-        "guidance is a finite number, 0 (off) or more; got nan.",
+        "guidance is a finite number, 0 (off) or more, got nan.",
     ),
     (["-l", "oil", "--backbone", "manifest-list"], f"manifest-list/manifest.json {DAMAGED}"),
     (["-l", "oil", "--backbone", "manifest-other"], f"manifest-other/manifest.json {DAMAGED}"),
-    (["-l", "oil", "--backbone", "manifest-cut"], "manifest-cut/manifest.json cannot be read as JSON: Expecting value"),
+    (["-l", "oil", "--backbone", "manifest-cut"], f"manifest-cut/manifest.json {DAMAGED}"),
     (["-l", "oil", "--backbone", "onnx"], "onnx/model.onnx is no graph that onnxruntime reads: "),
 ]
 

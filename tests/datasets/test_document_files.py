@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setscore.datasets import Columns, Row, read_documents, read_stream, text_rows
+from setscore.datasets import Columns, InputRow, read_documents, read_stream, text_rows
 from setscore.errors import DataFileError
 from setscore.records import Document
 
@@ -20,7 +20,7 @@ SURROGATE = "is not UTF-8 text (byte 0xFF at character {}); save the source as U
 
 @pytest.fixture
 def rows(tmp_path):
-    def read(name: str, content: str | bytes, columns: Columns = Columns()) -> list[Row]:
+    def read(name: str, content: str | bytes, columns: Columns = Columns()) -> list[InputRow]:
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return list(read_documents(path, columns))
@@ -28,8 +28,8 @@ def rows(tmp_path):
     return read
 
 
-def good(*documents: Document) -> list[Row]:
-    return [Row(number, document.id, document, None) for number, document in enumerate(documents, start=1)]
+def good(*documents: Document) -> list[InputRow]:
+    return [InputRow(number, document.id, document, None) for number, document in enumerate(documents, start=1)]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_bad_row_stops_no_other(rows, name, content, problem):
 
 
 def test_a_bad_row_keeps_its_id(rows):
-    assert rows("a.jsonl", '{"text": "", "id": "ticket-9"}') == [Row(1, "ticket-9", None, "is empty or blank")]
+    assert rows("a.jsonl", '{"text": "", "id": "ticket-9"}') == [InputRow(1, "ticket-9", None, "is empty or blank")]
 
 
 @pytest.mark.parametrize(
@@ -206,14 +206,14 @@ def test_rows_of_a_stream_come_as_they_are_read():
         def readline(self, size=-1):
             return next(self.lines)  # asked for a second one, it ends the test with StopIteration
 
-    assert next(read_stream(Typed())) == Row(1, "1", Document("one", "1"), None)
+    assert next(read_stream(Typed())) == InputRow(1, "1", Document("one", "1"), None)
 
 
 def test_texts_at_hand():
     assert list(text_rows(["one", None, "two"])) == [
-        Row(1, "1", Document("one", "1"), None),
-        Row(2, "2", None, "is None, not a text"),
-        Row(3, "3", Document("two", "3"), None),
+        InputRow(1, "1", Document("one", "1"), None),
+        InputRow(2, "2", None, "is None, not a text"),
+        InputRow(3, "3", Document("two", "3"), None),
     ]
 
 

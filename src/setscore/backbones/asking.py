@@ -2,8 +2,8 @@
 
 import hashlib
 import json
+import math
 import re
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +32,12 @@ class Adjustment:
 
     guidance: float = 0.0
     prior: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.guidance < math.inf:
+            raise BackboneError(f"guidance is a finite number, 0 (off) or more, got {self.guidance}.")
+        if not isinstance(self.prior, bool):
+            raise BackboneError(f"prior is true or false, got {self.prior!r}.")
 
 
 class Prompter:
@@ -129,15 +135,6 @@ class Prompter:
             else:
                 tokens.append(self.answers[0 if piece.answer else 1])
         return (*tokens, *self._after_question), tuple(slots)
-
-
-def peak_memory() -> int:
-    """The most memory that this process has had, in bytes."""
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 class AskingBackbone(ABC):

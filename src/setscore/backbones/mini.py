@@ -1,29 +1,30 @@
 """The embedded backbone: an int8 ONNX graph and its tokenizer inside the package, run by onnxruntime."""
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnxruntime
 
-from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter, peak_memory
+from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
+from setscore.backbones.host import peak_memory
 from setscore.backbones.options import DEFAULT, RunOptions
 from setscore.backbones.packing import Documents, Packed, make_batches, make_rows, pack
 from setscore.backbones.specs import MINI
 from setscore.backbones.tokens import TextTokenizer
-from setscore.errors import BackboneError, DataFileError
+from setscore.errors import BackboneError
 from setscore.prompts import Verbalizer
 from setscore.records import FloatArray, IntArray, Query
-from setscore.storage import load_json
 
 SPEC = MINI
 # Measured on two cores: smaller batches leave the matrix units idle, larger ones leave the cache.
 BATCH_TOKENS = 4096
+MANIFEST_BYTES = 65_536  # that are read of it
 ROW_TOKENS = 2048  # beyond this, attention of a row's questions costs more than reading the document again
 
 
@@ -36,11 +37,13 @@ def checksums(folder: Path) -> dict[str, str]:
     """SHA-256 by file, as the manifest has them."""
     manifest = folder / "manifest.json"
     try:
-        content = load_json(manifest)
-    except DataFileError as error:
-        raise BackboneError(f"{error} Install the package again.") from error
-    found: Any = content.get("sha256") if isinstance(content, dict) else None
-    whole = isinstance(found, dict) and {"model.onnx", "tokenizer.json"} <= set(found)
+        with manifest.open("rb") as file:
+            found = json.loads(file.read(MANIFEST_BYTES))["sha256"]
+        whole = {"model.onnx", "tokenizer.json"} <= found.keys()
+    except OSError as error:
+        raise BackboneError(f"{SPEC.name} cannot be read from {folder}: {error}. Install the package again.") from error
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        found, whole = {}, False
     if not whole or any(Path(name).name != name or not isinstance(digest, str) for name, digest in found.items()):
         raise BackboneError(
             f"{manifest} is damaged: it must give a SHA-256 for model.onnx and tokenizer.json, and name no folder."
@@ -49,10 +52,16 @@ def checksums(folder: Path) -> dict[str, str]:
     return dict(found)
 
 
-@lru_cache(maxsize=4)
 def load_files(folder: Path, threads: int | None) -> tuple[onnxruntime.InferenceSession, TextTokenizer]:
-    """The verified session and tokenizer; loaded once for all classifiers of a process."""
-    recorded = checksums(folder)
+    """The verified session and tokenizer; loaded once for all classifiers of a process, until the files are others."""
+    return _loaded(folder.resolve(), threads, tuple(sorted(checksums(folder).items())))
+
+
+@lru_cache(maxsize=4)
+def _loaded(
+    folder: Path, threads: int | None, manifest: tuple[tuple[str, str], ...]
+) -> tuple[onnxruntime.InferenceSession, TextTokenizer]:
+    recorded = dict(manifest)
     try:
         contents = {name: (folder / name).read_bytes() for name in recorded}
     except OSError as error:
@@ -87,7 +96,8 @@ class MiniBackbone(AskingBackbone):
         adjustment: Adjustment | None = None,
     ) -> None:
         self._folder = folder or default_folder()
-        self._session, tokenizer = load_files(self._folder, threads)
+        self._recorded = checksums(self._folder)
+        self._session, tokenizer = _loaded(self._folder.resolve(), threads, tuple(sorted(self._recorded.items())))
         super().__init__(Prompter(SPEC, tokenizer, verbalizer), attention, adjustment)
 
     def values(self, documents: Documents) -> Iterator[tuple[int, float]]:
@@ -114,7 +124,7 @@ class MiniBackbone(AskingBackbone):
         return [self.prompter.tokenizer.text(tokens) for tokens in found]
 
     def weights(self) -> dict[str, str]:
-        return {"weights": checksums(self._folder)["model.onnx"], "dtype": "int8"}
+        return {"weights": self._recorded["model.onnx"], "dtype": "int8"}
 
     @property
     def _vocabulary(self) -> Sequence[int]:
@@ -129,10 +139,9 @@ class MiniBackbone(AskingBackbone):
 
     def facts(self) -> dict[str, str]:
         """The shared facts, and those of the packaged files."""
-        manifest = checksums(self._folder)
-        size = sum((self._folder / name).stat().st_size for name in manifest)
+        size = sum((self._folder / name).stat().st_size for name in self._recorded)
         more = {
-            "revision": f"model.onnx with SHA-256 {manifest['model.onnx'][:12]}..., verified",
+            "revision": f"model.onnx with SHA-256 {self._recorded['model.onnx'][:12]}..., verified",
             "weights": f"{SPEC.parameters / 1e6:.1f} M parameters, {size / 1e6:.1f} MB on disk",
             "dtype": f"int8 on the CPU; passes of {BATCH_TOKENS} tokens",
             "memory": f"{peak_memory() / 1e6:.0f} MB at most in this process so far",

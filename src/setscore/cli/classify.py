@@ -17,7 +17,7 @@ from setscore.cli.output import Layout, Line, Output
 from setscore.datasets import (
     DOCUMENT_FILES,
     Columns,
-    Row,
+    InputRow,
     count_documents,
     likely_not_english,
     read_documents,
@@ -167,7 +167,7 @@ def _warn_of_bars(model: SetScoreClassifier) -> None:
 
 def _rows(
     texts: list[str] | None, file: Path | None, input_format: str | None, columns: Columns
-) -> tuple[Iterable[Row], int | None]:
+) -> tuple[Iterable[InputRow], int | None]:
     """The rows, and how many there are where that is known."""
     if texts and file:
         raise SetScoreError("give texts or --file, not both.")
@@ -177,7 +177,7 @@ def _rows(
     if suffix is not None and suffix not in DOCUMENT_FILES:
         raise SetScoreError(unknown_name("input format", suffix[1:], [known[1:] for known in DOCUMENT_FILES]))
     if texts:
-        rows = (Row(number, str(number), Document(text, str(number)), None) for number, text in enumerate(texts, 1))
+        rows = (InputRow(number, str(number), Document(text, str(number)), None) for number, text in enumerate(texts, 1))
         return rows, len(texts)
     if file is not None and str(file) != "-":
         total = count_documents(file, columns, suffix=suffix) if errors.is_terminal else None
@@ -199,8 +199,8 @@ def _refuse_same(file: Path | None, output: Path | None) -> None:
         raise SetScoreError(f"--output is the file that is read, {file}. Name another one.")
 
 
-def _blocks(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
-    block: list[Row] = []
+def _blocks(rows: Iterable[InputRow], size: int) -> Iterator[list[InputRow]]:
+    block: list[InputRow] = []
     characters, since = 0, 0.0
     for row in rows:
         since = since if block else monotonic()
@@ -222,7 +222,7 @@ class Tally:
         self._first_repeated = self._first_unnamed = self._first_foreign = ""
         self._english_only = isinstance(backbone, str) and backbone.partition("?")[0] == EMBEDDED
 
-    def lines(self, block: Sequence[Row], found: Predictions, *, keep: bool) -> list[Line]:
+    def lines(self, block: Sequence[InputRow], found: Predictions, *, keep: bool) -> list[Line]:
         """What is written of each row, counted; an error names the row in the file."""
         self.rows += len(block)
         self.failed += len(found.errors)
@@ -242,7 +242,7 @@ class Tally:
             lines.append(Line(told, text, row.values if keep else {}))
         return lines
 
-    def _note_id(self, row: Row) -> None:
+    def _note_id(self, row: InputRow) -> None:
         """A row whose id has been there before is kept, but joining outputs by id would mix them up."""
         if not row.own_id:
             if row.document is not None:

@@ -4,7 +4,7 @@ from setscore.datasets.dataset import Dataset, draw_rows
 from setscore.datasets.documents import (
     DOCUMENT_FILES,
     Columns,
-    Row,
+    InputRow,
     count_documents,
     read_documents,
     read_stream,
@@ -23,8 +23,8 @@ __all__ = [
     "Columns",
     "Dataset",
     "Home",
+    "InputRow",
     "MissingFilesError",
-    "Row",
     "Source",
     "card",
     "count_documents",

@@ -20,7 +20,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
-class Row:
+class InputRow:
     """A row of a file: its number (the first is 1), its id, and a document or the problem with it.
 
     values  all of its columns or fields, as they stand in the file: empty for a bare text, and where nothing could be
@@ -58,14 +58,14 @@ def left_out(problems: Mapping[int, str], total: int) -> str:
     return f"{count} of {counted(total, 'row')} cannot be used and {were} left out: {shown}{more}."
 
 
-def text_rows(texts: Iterable[object]) -> Iterator[Row]:
+def text_rows(texts: Iterable[object]) -> Iterator[InputRow]:
     """Rows of texts at hand."""
     for number, text in enumerate(texts, start=1):
         problem = text_problem(text)
-        yield Row(number, str(number), None if problem else Document(str(text), str(number)), problem)
+        yield InputRow(number, str(number), None if problem else Document(str(text), str(number)), problem)
 
 
-def read_documents(path: str | Path, columns: Columns = Columns(), *, suffix: str | None = None) -> Iterator[Row]:
+def read_documents(path: str | Path, columns: Columns = Columns(), *, suffix: str | None = None) -> Iterator[InputRow]:
     """Rows of a file, one at a time, by its ending or by `suffix`.
 
     .txt          a document a line; empty lines at the end are none, one between others is, and cannot be used
@@ -80,7 +80,7 @@ def read_documents(path: str | Path, columns: Columns = Columns(), *, suffix: st
         yield from _rows(table, columns)
 
 
-def read_stream(stream: TextIO, suffix: str | None = None, columns: Columns = Columns()) -> Iterator[Row]:
+def read_stream(stream: TextIO, suffix: str | None = None, columns: Columns = Columns()) -> Iterator[InputRow]:
     """Rows of an open stream, such as standard input, as they come: .txt, .csv, .tsv, .jsonl or .json.
 
     Without a `suffix` each line is a document; what looks like JSON is an error that says what to do.
@@ -146,7 +146,7 @@ def check_columns(table: Table, columns: Columns) -> None:
             )
 
 
-def _rows(table: Table, columns: Columns) -> Iterator[Row]:
+def _rows(table: Table, columns: Columns) -> Iterator[InputRow]:
     check_columns(table, columns)
     if table.kind == "text":
         columns = replace(columns, id=None)  # lines have no columns at all
@@ -157,25 +157,25 @@ def _rows(table: Table, columns: Columns) -> Iterator[Row]:
         yield replace(row, values=values) if values else row
 
 
-def _row(record: Record, columns: Columns, ids: Ids) -> Row:
+def _row(record: Record, columns: Columns, ids: Ids) -> InputRow:
     number, values = record.number, record.values
     name, own_id = ids.name(number, values.get(columns.id or "id"))
     if problem := text_problem(name):  # it could not be written out again
         name, own_id = ids.name(number, None)
-        return Row(number, name, None, f"has an id that {problem}")
+        return InputRow(number, name, None, f"has an id that {problem}")
     text = values.get(columns.text) if record.text is None else record.text
     problem = record.problem or _absent(record, columns) or text_problem(text)
     if problem is None and len(str(text)) > ROW.size:
         problem = LONG
     if problem is not None:
-        return Row(number, name, None, problem, own_id=own_id)
+        return InputRow(number, name, None, problem, own_id=own_id)
     candidates = values.get(columns.candidates)
     if candidates == "" and ids.tabular:  # an empty cell, where an object would leave the field out
         candidates = None
     asked = _asked(candidates)
     if isinstance(asked, str):
-        return Row(number, name, None, asked, own_id=own_id)
-    return Row(number, name, Document(str(text), name, asked), None, own_id=own_id)
+        return InputRow(number, name, None, asked, own_id=own_id)
+    return InputRow(number, name, Document(str(text), name, asked), None, own_id=own_id)
 
 
 def _absent(record: Record, columns: Columns) -> str | None:

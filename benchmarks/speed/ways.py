@@ -1,4 +1,4 @@
-"""The ways that gpu.py times: the usual one, and ours with exact and with shared attention."""
+"""The ways that benchmarks/speed/gpu.py times: the usual one, and ours with exact and with shared attention."""
 
 import random
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from setscore.backbones.native.experts import Experts
 from setscore.backbones.native.layout import Layout, Part, lay_out
 from setscore.backbones.native.model import Layer, Transformer
 from setscore.backbones.native.operations import rms_norm, rotate, rotation, swiglu
-from setscore.backbones.native.running import fit_blocks, in_batches
-from setscore.backbones.packing import Documents, Question, Row, make_rows
+from setscore.backbones.packing import Documents, Question, Row, fit_blocks, make_rows
+from setscore.backbones.running import in_batches
 
 QUESTION = 20  # tokens, the slot is the last
 NAIVE_BATCH = 64
