@@ -177,7 +177,9 @@ def _rows(
     if suffix is not None and suffix not in DOCUMENT_FILES:
         raise SetScoreError(unknown_name("input format", suffix[1:], [known[1:] for known in DOCUMENT_FILES]))
     if texts:
-        rows = (InputRow(number, str(number), Document(text, str(number)), None) for number, text in enumerate(texts, 1))
+        rows = (
+            InputRow(number, str(number), Document(text, str(number)), None) for number, text in enumerate(texts, 1)
+        )
         return rows, len(texts)
     if file is not None and str(file) != "-":
         total = count_documents(file, columns, suffix=suffix) if errors.is_terminal else None
