@@ -172,16 +172,15 @@ def load(
     name: str, *, attention: Attention, verbalizer: Verbalizer, threads: int | None, options: RunOptions
 ) -> MiniBackbone:
     """The embedded backbone, or one like it in a folder; of the options only guidance and prior mean anything to it."""
-    if options != DEFAULT:
-        _refuse_others(name, options)
-    adjustment = Adjustment(options.guidance, options.prior)
+    adjustment = None if options == DEFAULT else _adjustment(name, options)
     folder = None if name == SPEC.name else Path(name)
     return MiniBackbone(
         attention=attention, verbalizer=verbalizer, folder=folder, threads=threads, adjustment=adjustment
     )
 
 
-def _refuse_others(name: str, options: RunOptions) -> None:
+def _adjustment(name: str, options: RunOptions) -> Adjustment:
     other = set(options.changed()) - {"guidance", "prior"}
     if other and (options.device, other) != ("cpu", {"device"}):
         raise BackboneError(f"{name} is int8 on the CPU and has one version; leave out {', '.join(sorted(other))}.")
+    return Adjustment(options.guidance, options.prior)
