@@ -14,6 +14,7 @@ import pytest
 from commands import invoke
 
 from setscore import SetScoreClassifier, __version__
+from setscore.errors import BackboneError
 
 module = importlib.import_module("setscore.cli.classify")  # `setscore.cli.classify` is the command
 OIL, SPORTS = "Crude oil prices fell again.", "The striker scored twice in the cup final."
@@ -271,6 +272,44 @@ def test_json_that_is_piped_in_is_no_text():
     )
     code, out, _ = classify("-l", "oil", "--format", "jsonl", "--with-text", "--input-format", "txt", stdin=content)
     assert (code, json.loads(out)["text"]) == (0, content.decode())
+
+
+GERMAN = "Der Preis für Rohöl ist in der vergangenen Woche noch einmal gefallen, und das ist nicht das Ende."
+
+
+@pytest.mark.parametrize("backbone", ["setscore-mini", "setscore-mini?prior=true"])
+def test_documents_in_another_language_are_told_once_with_a_count(backbone):
+    arguments = [OIL, GERMAN, SPORTS, GERMAN, "Tor!", "-l", "oil", "--format", "jsonl", "--backbone", backbone]
+    code, out, err = classify(*arguments)
+    assert (code, len(out.splitlines())) == (0, 5)
+    assert err == (
+        "2 of 5 documents are likely not in English, the only language that setscore-mini reads, so that their labels"
+        " mean little; the first is row 2.\n"
+    )
+
+
+def test_the_language_is_no_matter_to_another_model(tmp_path):
+    from setscore.backbones.mini import default_folder
+
+    (tmp_path / "other").symlink_to(default_folder())
+    assert classify(GERMAN, "-l", "oil", "--backbone", tmp_path / "other")[2] == ""
+
+
+def test_consent_is_given_on_the_command_line_and_reaches_the_model(tmp_path, monkeypatch):
+    SetScoreClassifier(["oil"]).save(tmp_path / "model.json")
+    content = json.loads((tmp_path / "model.json").read_text())
+    content["params"]["backbone"] = f"hf:{tmp_path}/none"
+    (tmp_path / "model.json").write_text(json.dumps(content))
+    seen = []
+
+    def check(self):
+        seen.append(self.backbone)
+        raise BackboneError("not here.")
+
+    monkeypatch.setattr(SetScoreClassifier, "check", check)
+    options = ["--classifier", tmp_path / "model.json", "--allow", "remote-code", "--allow", "pickle"]
+    assert classify(OIL, *options) == (2, "", "error: not here.\n")
+    assert seen == [f"hf:{tmp_path}/none?allow=remote-code,pickle"]
 
 
 def test_an_unknown_candidate_costs_a_look_up(tmp_path, monkeypatch):
