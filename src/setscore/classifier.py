@@ -121,7 +121,7 @@ class SetScoreClassifier(TextClassifier):
         scores = ask(texts, labels, progress=progress)
         before = None if self.blend is None else blend_of(self.blend)
         members = {MODEL: scores.log_odds} if before is None else members_of(before, scores.log_odds, texts, labels)
-        vectors = None if check_head(self.head) == "none" else (_embedded(texts), _embedded(labels.texts))
+        vectors = None if self.head == "none" else self._vectors(texts, labels)
         ready = self._unfitted(backbone.spec, len(labels))
         calibration, blend, readout = fitting.fit(members, gold, self.calibration, before, ready=ready, vectors=vectors)
         self.fitted_ = Fitted(labels, calibration, blend, learned, shortlist, readout, backbone.identity)
@@ -198,12 +198,16 @@ class SetScoreClassifier(TextClassifier):
     def check(self) -> Self:
         """An error for options that nothing goes by or that do not go together; needs neither weights nor documents."""
         self._scorer({})
-        shortlist_of(self.shortlist)
-        blend_of(self.blend)
-        calibrations.make(self.calibration)
+        if self.shortlist is not None:
+            shortlist_of(self.shortlist)
+        if self.blend is not None:
+            blend_of(self.blend)
+        if self.calibration != "auto":
+            calibrations.make(self.calibration)
         if isinstance(self.backbone, str):
             check_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
-        check_head(self.head)
+        if self.head != "none":
+            check_head(self.head)
         if self.labels is not None:
             self._state()
         return self
@@ -259,6 +263,11 @@ class SetScoreClassifier(TextClassifier):
         competition = spec.competition if self.competition is None else self.competition
         ready = UnfittedCalibration(temperature=spec.temperature, competition=competition, threshold=self.threshold)
         return ready.for_labels(n_labels)
+
+    def _vectors(self, texts: Sequence[str], labels: LabelSet) -> fitting.Vectors:
+        """Sentence embeddings of documents and labels, for a read-out."""
+        check_head(self.head)
+        return _embedded(texts), _embedded(labels.texts)
 
     def _scorer(self, learned: Mapping[str, Any]) -> scorers.Scorer:
         reading = scorers.Reading(self.long_documents, self.pool, self.overlap)
