@@ -36,7 +36,7 @@ from setscore.ensemble import Ensemble, blend_of, members_of
 from setscore.errors import IdentityWarning
 from setscore.estimators import TextClassifier
 from setscore.fitting import MODEL, Fitted
-from setscore.predictions import ZERO_SHOT, Ask, Predictions, score_each
+from setscore.predictions import CALIBRATED, LEARNED, ZERO_SHOT, Ask, Predictions, score_each
 from setscore.prompts import Template, Verbalizer
 from setscore.readout import check_head
 from setscore.records import (
@@ -121,10 +121,14 @@ class SetScoreClassifier(TextClassifier):
         scores = ask(texts, labels, progress=progress)
         before = None if self.blend is None else blend_of(self.blend)
         members = {MODEL: scores.log_odds} if before is None else members_of(before, scores.log_odds, texts, labels)
-        vectors = None if self.head == "none" else self._vectors(texts, labels)
-        ready = self._unfitted(backbone.spec, len(labels))
-        calibration, blend, readout = fitting.fit(members, gold, self.calibration, before, ready=ready, vectors=vectors)
-        self.fitted_ = Fitted(labels, calibration, blend, learned, shortlist, readout, backbone.identity)
+        readout = None
+        if self.head == "none":
+            calibration, blend = fitting.fit(members, gold, self.calibration, before)
+        else:
+            ready, vectors = self._unfitted(backbone.spec, len(labels)), self._vectors(texts, labels)
+            calibration, blend, readout = fitting.fit_readout(members, gold, self.calibration, before, ready, vectors)
+        regime = CALIBRATED if readout is None else LEARNED
+        self.fitted_ = Fitted(labels, calibration, blend, learned, shortlist, readout, backbone.identity, regime)
         self.fit_members_ = members
         self.fit_truncated_ = scores.truncated
         return self
@@ -256,7 +260,7 @@ class SetScoreClassifier(TextClassifier):
         calibration = self._unfitted(spec, len(labels))
         blend = None if self.blend is None else blend_of(self.blend)
         shortlist = None if self.shortlist is None else shortlist_of(self.shortlist)
-        return Fitted(labels, calibration, blend, shortlist=shortlist, zero_shot=True)
+        return Fitted(labels, calibration, blend, shortlist=shortlist, regime=ZERO_SHOT)
 
     def _unfitted(self, spec: BackboneSpec, n_labels: int) -> Calibration:
         """What needs no labelled document: the model's temperature, and how much labels compete."""
