@@ -256,8 +256,9 @@ class SetScoreClassifier(TextClassifier):
         if hasattr(self, "fitted_"):
             return self.fitted_
         labels = LabelSet.of(self.labels)
+        n_labels = len(labels)
         spec = backbone_spec(self.backbone) if isinstance(self.backbone, str) else self.backbone.spec
-        calibration = self._unfitted(spec, len(labels))
+        calibration = self._unfitted(spec, n_labels)
         blend = None if self.blend is None else blend_of(self.blend)
         shortlist = None if self.shortlist is None else shortlist_of(self.shortlist)
         return Fitted(labels, calibration, blend, shortlist=shortlist, regime=ZERO_SHOT)
