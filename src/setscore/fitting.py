@@ -9,9 +9,12 @@ import numpy as np
 
 import setscore.calibration as calibrations
 from setscore import ensemble
+from setscore import readout as readouts
 from setscore.calibration import Calibration
 from setscore.ensemble import Ensemble
-from setscore.errors import FewDocumentsWarning, SetScoreError, counted
+from setscore.errors import FewDocumentsWarning, SetScoreError
+from setscore.predictions import CALIBRATED, LEARNED, ZERO_SHOT
+from setscore.readout import Readout
 from setscore.records import BoolArray, FloatArray, LabelSet
 from setscore.scorers import Learner, Scorer
 
@@ -32,7 +35,9 @@ class Fitted:
     blend        how the model is mixed with a cosine, where it is
     learned      what a scorer learned, as JSON values
     shortlist    the shortlist with what it remembers of the documents
+    readout      what was learned on top of the scores, where that is likelier than the scores alone
     identity     of the model whose scores these were; None where it is not known
+    zero_shot    whether nothing was fitted at all: what stands in before `fit`
     """
 
     labels: LabelSet
@@ -40,23 +45,47 @@ class Fitted:
     blend: Ensemble | None = None
     learned: Mapping[str, Any] = field(default_factory=dict)
     shortlist: Any = None
+    readout: Readout | None = None
     identity: str | None = None
+    zero_shot: bool = False
+
+    @property
+    def regime(self) -> str:
+        """What probabilities rest on: see `Prediction`."""
+        return ZERO_SHOT if self.zero_shot else CALIBRATED if self.readout is None else LEARNED
+
+
+Vectors = tuple[FloatArray, FloatArray]  # of documents [n, d] and of labels [m, d], all of length 1
 
 
 def fit(
-    members: Mapping[str, FloatArray], gold: BoolArray | None, kind: Kind = "auto", blend: Ensemble | None = None
-) -> tuple[Calibration, Ensemble | None]:
-    """The calibration, and the weights of a blend, for log-odds [n_documents, n_labels] by member.
+    members: Mapping[str, FloatArray],
+    gold: BoolArray | None,
+    kind: Kind = "auto",
+    blend: Ensemble | None = None,
+    *,
+    ready: Calibration | None = None,
+    vectors: Vectors | None = None,
+) -> tuple[Calibration, Ensemble | None, Readout | None]:
+    """The calibration, the weights of a blend and a read-out, for log-odds [n_documents, n_labels] by member.
 
-    `members` holds the model's log-odds as "model" and perhaps a cosine. `blend` is how both are mixed before anything
-    is fitted; without gold labels its weights stay. A few documents raise a warning.
+    members  the model's log-odds as "model", and perhaps a cosine
+    gold     [n_documents, n_labels]; without it a blend's weights stay, and nothing is learned on top
+    blend    how members are mixed before anything is fitted
+    ready    what calibrates before anything is fitted: a read-out starts from its answers
+    vectors  of the documents and of the labels, for a read-out; None for none
+
+    A few documents raise a warning.
     """
     if gold is not None and (message := few_documents(len(gold))):
         warnings.warn(message, FewDocumentsWarning, stacklevel=3)
     if blend is not None and gold is not None:
         blend = ensemble.fit(members, gold, in_doubt=MODEL)
-    calibration = calibrations.make(kind)
-    return calibration.fit(mixed(members, blend), gold), blend
+    log_odds, readout = mixed(members, blend), None
+    if vectors is not None and ready is not None and gold is not None:
+        readout, unseen = readouts.fit(ready.logits(log_odds), *vectors, gold)
+        log_odds = log_odds if readout is None else unseen
+    return calibrations.make(kind).fit(log_odds, gold), blend, readout
 
 
 def mixed(members: Mapping[str, FloatArray], blend: Ensemble | None) -> FloatArray:
@@ -97,6 +126,4 @@ def few_documents(n: int) -> str | None:
     """The warning for a slice of `n` labelled documents, or None if they are enough."""
     if n >= FEW_DOCUMENTS:
         return None
-    return (
-        f"fitted on {counted(n, 'document')}; with fewer than {FEW_DOCUMENTS}, decisions can get worse, use about 200."
-    )
+    return f"fitted on few documents ({n}): with fewer than {FEW_DOCUMENTS} decisions can get worse, use about 200."

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setscore.errors import SetScoreError
+from setscore.experiments import paper
 from setscore.metrics import decision_metrics
 from setscore.shortlist import f1_ceiling, retention, worst_labels
 
@@ -48,7 +49,9 @@ def test_pooled_is_not_the_mean_over_documents():
 
 
 def test_the_ceilings_of_the_paper():
-    assert [round(100 * f1_ceiling(recall), 1) for recall in (0.194, 0.312, 0.497)] == [32.5, 47.6, 66.4]
+    for k in ("16", "32", "64", "100"):
+        recall = paper.printed("shortlist_recall", k, "eurlex", "recall") / 100
+        assert round(100 * f1_ceiling(recall), 1) == paper.target(f"shortlist_recall/{k}/eurlex/micro_f1_ceiling").value
 
 
 def test_other_shapes_are_refused():

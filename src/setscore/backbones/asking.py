@@ -5,7 +5,7 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -143,6 +143,7 @@ class AskingBackbone(ABC):
     def __init__(self, prompter: Prompter, attention: Attention, adjustment: Adjustment | None = None) -> None:
         self.prompter, self.spec, self.attention = prompter, prompter.spec, attention
         self.adjustment = adjustment or Adjustment()
+        self.spans: Callable[[str], list[tuple[int, int]]] = prompter.tokenizer.spans
 
     def __deepcopy__(self, memo: dict[int, object]) -> "AskingBackbone":
         return self  # nothing in it changes, and scikit-learn's `clone` copies every parameter
@@ -181,9 +182,6 @@ class AskingBackbone(ABC):
             "read": f"{spec.shift} before the slot" if spec.shift else "at the slot",
             "blocks": f"of {spec.block} tokens, block-causal" if spec.block else "none, bidirectional",
         }
-
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        return self.prompter.tokenizer.spans(text)
 
     def log_odds(self, queries: Sequence[Query]) -> list[FloatArray]:
         """Equal queries are asked once: it is cheaper, and their answers do not differ by a rounding error."""

@@ -73,6 +73,7 @@ class RememberingBackbone:
 
     def __init__(self, backbone: Backbone, most: int = 400_000) -> None:
         self.backbone, self.spec, self.attention, self.most = backbone, backbone.spec, backbone.attention, most
+        self.identity = backbone.identity
         self._known: dict[Query, FloatArray] = {}
 
     def spans(self, text: str) -> list[tuple[int, int]]:
@@ -165,7 +166,8 @@ def learnt(classifier: SetScoreClassifier, seeds: Scored, kind: Kind) -> SetScor
     reading = Reading(classifier.long_documents, classifier.pool, classifier.overlap)
     scorer = make(classifier.scorer, Template.of(classifier.template), reading)
     learned = fitting.learn(scorer, seeds.log_odds, seeds.gold, kind)
-    return with_learned(with_scorer(classifier, classifier.scorer), learned)
+    labels = seeds.labels if classifier.labels is None else classifier.labels
+    return with_learned(SetScoreClassifier(**classifier.get_params(deep=False) | {"labels": labels}), learned)
 
 
 def score_timed(classifier: SetScoreClassifier, dataset: Dataset) -> Timed:

@@ -218,7 +218,7 @@ def calibrated(
     """
     params = classifier.get_params(deep=False) | {"labels": labels, "calibration": kind}
     model = SetScoreClassifier(**params if blend is None else params | {"blend": blend})
-    calibration, _ = fitting.fit({"model": scored.log_odds}, scored.gold, kind)
+    calibration, _, _ = fitting.fit({"model": scored.log_odds}, scored.gold, kind)
     learned = getattr(getattr(classifier, "fitted_", None), "learned", {})
     model.fitted_ = fitting.Fitted(labels, calibration, blend, learned, shortlist_of(classifier.shortlist))
     return model

@@ -1,6 +1,6 @@
 """The embedded model's sentence embedding beside all-MiniLM-L6-v2, which training keeps it near.
 
-    python benchmarks/embedding.py --data-dir DATA [--documents 200]
+    python benchmarks/studies/embedding.py --data-dir DATA [--documents 200] [--sets reuters aapd]
 
 On so many documents of each development set, drawn with seed 13: the mean cosine between the two vectors of one text,
 documents and labels apart; the correlation of the two encoders' cosines between documents and labels; the mean average
@@ -8,14 +8,18 @@ precision over documents when labels are ranked by each cosine; and how long enc
 shortlist. What a shortlist keeps with each encoder: `setscore shortlist eurlex --data-dir DATA --encoder NAME`.
 """
 
-import argparse
-import time
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 from sklearn.metrics import average_precision_score
 
+if not __package__:  # run as a file
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.common import header, options, row, timed
 from setscore.datasets import Dataset
 from setscore.encoders import ENCODER, Encode, load_encoder, unit
 from setscore.encoders.embedded import sentence_encoder
@@ -24,19 +28,20 @@ from setscore.experiments import PAPER_SETS, prepare
 SEED, THREADS = 13, 2
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(given: Sequence[str] | None = None) -> None:
+    parser = options(__doc__)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--documents", type=int, default=200)
-    arguments = parser.parse_args()
+    parser.add_argument("--sets", nargs="+", default=PAPER_SETS)
+    arguments = parser.parse_args(given)
     torch.set_num_threads(THREADS)
     ours, theirs = sentence_encoder(threads=THREADS), load_encoder(ENCODER, device="cpu")
-    print("| | same document | same label | correlation | ranking, setscore-mini | ranking, all-MiniLM | time |")
-    print("|---|---:|---:|---:|---:|---:|---:|")
-    for name in PAPER_SETS:
+    measures = ("same document", "same label", "correlation", "ranking, setscore-mini", "ranking, all-MiniLM", "time")
+    print(header(["", *measures]))
+    for name in arguments.sets:
         pool = prepare(name, "development", (SEED,), data_dir=arguments.data_dir).parts["pool"]
         drawn = pool.draw(min(arguments.documents, len(pool) - 1), SEED)[0]
-        print(f"| {name} | " + " | ".join(f"{value:.3f}" for value in compared(drawn, ours, theirs)) + " |", flush=True)
+        print(row([name, *(f"{value:.3f}" for value in compared(drawn, ours, theirs))]), flush=True)
 
 
 def compared(dataset: Dataset, ours: Encode, theirs: Encode) -> tuple[float, ...]:
@@ -55,9 +60,8 @@ def compared(dataset: Dataset, ours: Encode, theirs: Encode) -> tuple[float, ...
 def encoded(dataset: Dataset, encode: Encode) -> tuple[np.ndarray, np.ndarray, float]:
     """Vectors of documents and labels, and the seconds that the documents took."""
     labels = unit(encode(dataset.labels.texts))
-    begun = time.perf_counter()
-    documents = unit(encode(dataset.texts))
-    return documents, labels, time.perf_counter() - begun
+    documents, seconds = timed(lambda: unit(encode(dataset.texts)))
+    return documents, labels, seconds
 
 
 def ranking(dataset: Dataset, cosines: np.ndarray) -> float:

@@ -1,9 +1,9 @@
 """How many labelled documents are worth it: micro / macro F1 by the number that `fit` sees, and without any.
 
     setscore evaluate all --data-dir DATA --save scores
-    python benchmarks/few_documents.py --scores scores
-    python benchmarks/few_documents.py --scores scores --blend
-    python benchmarks/few_documents.py --scores scores --within --steady 0 50 100 200 inf
+    python benchmarks/studies/few_documents.py --scores scores
+    python benchmarks/studies/few_documents.py --scores scores --blend
+    python benchmarks/studies/few_documents.py --scores scores --within --steady 0 50 100 200 inf
 
 For every seed (13, 17, 23) some of the 200 validation documents are drawn three times, the calibration `auto` is fitted
 on them and measured on the development documents outside of the 200. "0" is what stands in before `fit`. With --within
@@ -12,58 +12,75 @@ observed best threshold counts beside the expected one (`setscore.calibration.ob
 own cosine, with weights from the same few documents.
 """
 
-import argparse
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
 
-from setscore.calibration import make, objectives, unfitted
+if not __package__:  # run as a file
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.common import SEEDS, header, options, row
+from benchmarks.saved import check_scores, saved_trials
+from setscore import SetScoreClassifier
+from setscore.calibration import make, objectives
 from setscore.errors import FewDocumentsWarning, SetScoreError
 from setscore.experiments import PAPER_SETS
 from setscore.experiments.blending import OWN, before_fit, mixed, weigh
 from setscore.experiments.evaluation import Trial
 from setscore.experiments.scored import Scored
-from setscore.experiments.slices import load_parts, saved_experiments, trials
 from setscore.metrics import decision_metrics
 
-SEEDS = (13, 17, 23)
 COUNTS = (0, 8, 15, 25, 50, 100, 200)
 WITHIN = (15, 25, 50, 100)
 DRAWS = 3
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(given: Sequence[str] | None = None) -> None:
+    parser = options(__doc__)
     parser.add_argument("--scores", type=Path, required=True)
     parser.add_argument("--kind", default="auto", help="the calibration")
     parser.add_argument("--sets", nargs="+", default=PAPER_SETS)
     parser.add_argument("--blend", action="store_true", help="as with blend='own-cosine'")
     parser.add_argument("--within", action="store_true", help="measure inside the validation documents")
     parser.add_argument("--steady", nargs="+", type=float, default=[objectives.STEADY], metavar="GOLD LABELS")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore", FewDocumentsWarning)
+    arguments = parser.parse_args(given)
     try:
-        saved_experiments(arguments.scores)  # says what to do where there is nothing
-        drawn = {name: read(arguments.scores / f"{name}-development", blend=arguments.blend) for name in arguments.sets}
+        check_scores(arguments.scores)
+        drawn = [read(arguments.scores, name, blend=arguments.blend) for name in arguments.sets]
     except SetScoreError as error:
         parser.error(str(error))
-    several = len(arguments.steady) > 1
-    print(f"| documents | {'steady | ' if several else ''}" + " | ".join(arguments.sets) + " | mean |")
-    print("|---:|" + "---:|" * (len(arguments.sets) + 1 + several))
-    for count in WITHIN if arguments.within else COUNTS:
+    steadies = ["steady"] * (len(arguments.steady) > 1)
+    print(header(["documents", *steadies, *arguments.sets, "mean"], left=0))
+    most = min(len(trial.validation) for trials, _ in drawn for trial in trials) - arguments.within
+    for count in [count for count in (WITHIN if arguments.within else COUNTS) if count <= most]:
         for steady in arguments.steady:
-            objectives.STEADY = steady or 1e-9
-            found = [over_seeds(*made, count, arguments.kind, within=arguments.within) for made in drawn.values()]
+            with steadiness(steady):
+                found = [over_seeds(*made, count, arguments.kind, within=arguments.within) for made in drawn]
             cells = [f"{micro:.1f} / {macro:.1f}" for micro, macro in [*found, np.mean(found, axis=0)]]
-            print(f"| {count} | {f'{steady:g} | ' if several else ''}" + " | ".join(cells) + " |", flush=True)
+            print(row([count, *[f"{steady:g}"] * len(steadies), *cells]), flush=True)
 
 
-def read(folder: Path, *, blend: bool) -> tuple[list[Trial], list[Trial]]:
+@contextmanager
+def steadiness(steady: float) -> Iterator[None]:
+    """Calibrations fitted inside take this for how little the observed best threshold counts."""
+    before = objectives.STEADY
+    objectives.STEADY = steady or 1e-9
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FewDocumentsWarning)
+            yield
+    finally:
+        objectives.STEADY = before
+
+
+def read(scores: Path, name: str, *, blend: bool) -> tuple[list[Trial], list[Trial]]:
     """The trials of a set, and the same of the cosine where one is blended in."""
-    return trials(load_parts(folder), SEEDS), trials(load_parts(folder / OWN), SEEDS) if blend else []
+    return saved_trials(scores, name, SEEDS), saved_trials(scores, name, SEEDS, OWN) if blend else []
 
 
 def over_seeds(
@@ -78,7 +95,7 @@ def over_seeds(
             if cosine is not None:
                 known, test = blended((known, test), parts(cosine, order, count, within=within))
             if count == 0:
-                calibration = unfitted("setscore-mini", len(test.labels), 0.5)
+                calibration = SetScoreClassifier(test.labels).current_calibration()
             else:
                 calibration = make(kind).fit(known.log_odds, known.gold)
             metrics = decision_metrics(test.gold, calibration.predict(test.log_odds))

@@ -1,8 +1,8 @@
 """Documents per second on a GPU: the paper's way, exact and shared attention, beside the card's own matmul peak.
 
-    python benchmarks/gpu.py --seconds 2 --out docs/gpu.md      # the whole page; about three minutes
-    python benchmarks/gpu.py [--no-compile] [--only check,ways,mixed,fp8] [--json FILE]
-    python benchmarks/gpu.py --smoke                            # tiny shapes on the CPU: does it run?
+    python benchmarks/speed/gpu.py --seconds 2 --out docs/gpu.md    # the whole page; about three minutes
+    python benchmarks/speed/gpu.py [--no-compile] [--only check,ways,mixed,fp8] [--json FILE]
+    python benchmarks/speed/gpu.py --smoke                          # tiny shapes on the CPU: does it run?
 
 Full-size shapes with random bf16 weights; the prompts are random tokens, a question has 20 of them. The page goes to
 standard output or --out when everything is measured, each number to standard error as soon as it is.
@@ -10,26 +10,27 @@ standard output or --out when everything is measured, each number to standard er
 
 import argparse
 import copy
-import json
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
 import torch
-from full_size import architecture, random_model
-from gpu_page import Check, Fp8, Measured, Mixed, Page, Where
-from ways import NAIVE_BATCH, QUESTION, Done, documents, naive, ours
 
+if not __package__:  # run as a file
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.common import options, repeat, tell, write_json
+from benchmarks.pages.gpu_page import Check, Fp8, Measured, Mixed, Page, Where
+from benchmarks.speed.full_size import architecture, quantised, random_model
+from benchmarks.speed.ways import NAIVE_BATCH, QUESTION, Done, documents, naive, ours
 from setscore.backbones.devices import used_bytes
 from setscore.backbones.native import attention, operations
 from setscore.backbones.native.experts import Experts
 from setscore.backbones.native.memory import pass_tokens
 from setscore.backbones.native.model import Transformer
-from setscore.backbones.native.quantise import Quantiser
 
 CELLS = ((96, 28), (512, 20), (512, 54), (600, 100))  # tokens of a document, labels
 SHAPES = {"llada-8b": CELLS, "dream-7b": CELLS[1:3], "llada2-mini": CELLS[1:3]}
@@ -94,20 +95,9 @@ class Bench:
         for rows, inner, columns in shapes:
             a = torch.randn(rows, inner, device=self.device, dtype=torch.bfloat16)
             b = torch.randn(columns, inner, device=self.device, dtype=torch.bfloat16).T
-            seconds, calls = self.loop(partial(torch.mm, a, b), 0.05 if self.smoke else 1.0)
+            seconds, calls = repeat(partial(torch.mm, a, b), 0.05 if self.smoke else 1.0, self.wait)
             best = max(best, 2 * rows * inner * columns * calls / seconds)
         return best
-
-    def loop(self, work: Callable[[], object], seconds: float) -> tuple[float, int]:
-        """Seconds and number of calls, after one that is not counted."""
-        work()
-        self.wait()
-        begun, calls = time.perf_counter(), 0
-        while calls == 0 or time.perf_counter() - begun < seconds:
-            work()
-            calls += 1
-            self.wait()
-        return time.perf_counter() - begun, calls
 
     def time(self, work: Work, documents: float) -> Timing:
         """`work` scores `documents` documents."""
@@ -115,13 +105,9 @@ class Bench:
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
         done: list[Done] = []
-        seconds, calls = self.loop(lambda: done.append(work()), self.seconds)
+        seconds, calls = repeat(lambda: done.append(work()), self.seconds, self.wait)
         peak = torch.cuda.max_memory_allocated() if self.device == "cuda" else 0
         return Timing(seconds, documents * calls, done[-1].tokens * calls, done[-1].flops * calls, peak)
-
-
-def tell(*what: object) -> None:
-    print(*what, file=sys.stderr, flush=True)
 
 
 def measure_ways(bench: Bench, peak: float) -> list[Measured]:
@@ -188,10 +174,9 @@ def measure_fp8(bench: Bench) -> Fp8:
     rates, memory = {}, {}
     for dtype in ("bf16", "fp8"):
         if dtype == "fp8":
-            quantise = Quantiser("fp8", torch.device(bench.device))
-            for name in [name for name, _ in model.named_parameters() if name.startswith("layers.")]:
-                quantise(model, name)
-            model.use(operations.compiled() if bench.compiled else operations.PLAIN)
+            quantised(model, "fp8", device=bench.device).use(
+                operations.compiled() if bench.compiled else operations.PLAIN
+            )
         timing = bench.time(partial(ours, model, asked, bench.batch_tokens(model), shared=False), number)
         rates[dtype], memory[dtype] = timing.rate, timing.peak_bytes / 1e9
         tell(dtype, rates[dtype], memory[dtype])
@@ -230,8 +215,8 @@ def _command(arguments: argparse.Namespace) -> str:
     return " ".join([*told, "--out docs/gpu.md"])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(given: Sequence[str] | None = None) -> None:
+    parser = options(__doc__)
     parser.add_argument("--smoke", action="store_true", help="tiny shapes on the CPU")
     parser.add_argument("--seconds", type=float, default=2.0, help="for each timing")
     parser.add_argument("--no-compile", action="store_true", help="leave element-wise work unfused")
@@ -239,7 +224,7 @@ def main() -> None:
     parser.add_argument("--only", default=PARTS, help="parts of the page")
     parser.add_argument("--out", type=Path, help="write the page to this file")
     parser.add_argument("--json", type=Path, help="write the numbers to this file too")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
     if not arguments.smoke and not torch.cuda.is_available():
         parser.error("there is no CUDA GPU; --smoke runs tiny shapes on the CPU.")
     seconds = 0.0 if arguments.smoke else arguments.seconds
@@ -262,8 +247,7 @@ def main() -> None:
         arguments.out.write_text(page.markdown(), encoding="utf-8")
     else:
         print(page.markdown(), end="")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(asdict(page), indent=2) + "\n", encoding="utf-8")
+    write_json(arguments.json, asdict(page))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""docs/gpu.md from the numbers of one run of gpu.py: prose, tables, and what they say."""
+"""docs/gpu.md from the numbers of one run of benchmarks/speed/gpu.py: prose, tables, and what they say."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from benchmarks.common import table
 
 # What was asked for: shares of the card's peak, GB beside the weights, waste by mixed lengths, fp8 against bf16.
 PEAK_GOALS = {"exact": 0.75, "shared": 0.70}
@@ -72,12 +74,6 @@ class Fp8:
         return self.rates["fp8"] / self.rates["bf16"]
 
 
-def table(names: Sequence[str], rows: Iterable[Sequence[object]], *, left: int = 1) -> str:
-    """A table of Markdown; the first `left` columns are words, the others numbers."""
-    lines = [names, ["---"] * left + ["---:"] * (len(names) - left), *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
-
-
 def share(value: float, digits: int = 0) -> str:
     return f"{100 * value:.{digits}f}%"
 
@@ -89,7 +85,7 @@ def verdict(*, met: bool) -> str:
 INTRODUCTION = """\
 # Speed on a GPU
 
-The whole page was written by `python benchmarks/gpu.py {command}`: full-size shapes with random bf16 weights,
+The whole page was written by `python benchmarks/speed/gpu.py {command}`: full-size shapes with random bf16 weights,
 prompts of random tokens, a question of 20 tokens. One run, nothing else on the card.
 
 - **naive** is the paper's way: padded batches of 64, every layer at every position, logits of the whole vocabulary at

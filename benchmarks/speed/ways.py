@@ -1,4 +1,4 @@
-"""The ways that gpu.py times: the usual one, and ours with exact and with shared attention."""
+"""The ways that benchmarks/speed/gpu.py times: the usual one, and ours with exact and with shared attention."""
 
 import random
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """What a shortlist costs for one document with a hundred thousand labels, step by step, on two cores.
 
-    python benchmarks/shortlist.py [--labels 100000] [--words 128 400] [--documents 50]
+    python benchmarks/studies/shortlist.py [--labels 100000] [--words 128 400] [--documents 50]
 
 Labels and documents are made up of words of the tokenizer's vocabulary; labels get random unit vectors in the place of
 their encoded texts, which the search does not notice. Encoders and indices are the real ones. Beside them what one
@@ -10,41 +10,64 @@ only ever adds: by the clock, and of processor time over all threads; the ratio 
 takes one core. Needs the extra shortlist; takes four minutes.
 """
 
-import argparse
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
+if __name__ == "__main__":  # the number of threads is read when libraries load
+    os.environ.setdefault("OMP_NUM_THREADS", "2")
+if not __package__:  # run as a file
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+
+import faiss
 import numpy as np
+import torch
 
-THREADS = int(os.environ.setdefault("OMP_NUM_THREADS", "2"))
-
-import faiss  # noqa: E402 - the number of threads is read when libraries load
-import torch  # noqa: E402
-
-from setscore.backbones.mini import default_folder, load_files  # noqa: E402
-from setscore.encoders import EMBEDDED, ENCODER, Encode, load_encoder, unit  # noqa: E402
-from setscore.encoders.embedded import sentence_encoder  # noqa: E402
-from setscore.shortlist import Shortlist  # noqa: E402
-from setscore.shortlist.fusion import best, fuse  # noqa: E402
-from setscore.shortlist.index import VectorIndex  # noqa: E402
-from setscore.shortlist.lexical import LexicalIndex  # noqa: E402
-from setscore.shortlist.shortlist import LEXICAL_WEIGHT  # noqa: E402
-from setscore.shortlist.windows import READ_TOKENS, split_words  # noqa: E402
+from benchmarks.common import header, options, row
+from setscore.backbones.mini import default_folder, load_files
+from setscore.encoders import EMBEDDED, ENCODER, Encode, load_encoder, unit
+from setscore.encoders.embedded import sentence_encoder
+from setscore.shortlist import Shortlist
+from setscore.shortlist.fusion import best, fuse
+from setscore.shortlist.index import VectorIndex
+from setscore.shortlist.lexical import LexicalIndex
+from setscore.shortlist.shortlist import LEXICAL_WEIGHT
+from setscore.shortlist.windows import READ_TOKENS, split_words
 
 K, DEPTH, WIDTH = 32, 256, 384
 PASSES = 3
+THREADS = int(os.environ.get("OMP_NUM_THREADS", "2"))
+PLAIN = "sentence-transformers and faiss"
 STEPS = ("encode", "dense", "lexical", "fuse", "all")
 Times = dict[str, tuple[float, float]]  # milliseconds by the clock, and of processor time
 
 
-def main() -> None:
-    arguments = parsed()
+def main(given: Sequence[str] | None = None) -> None:
+    parser = options(__doc__)
+    parser.add_argument("--labels", type=int, default=100_000)
+    parser.add_argument("--words", type=int, nargs="+", default=[128, 400], help="of a document; a window has 128")
+    parser.add_argument("--documents", type=int, default=50)
+    arguments = parser.parse_args(given)
     torch.set_num_threads(THREADS)
     faiss.omp_set_num_threads(THREADS)
     random, words = np.random.default_rng(0), vocabulary()
-    labels = [" ".join(row) for row in words[random.integers(len(words), size=(arguments.labels, 4))]]
-    vectors = unit(random.normal(size=(arguments.labels, WIDTH)))
+    labels = [" ".join(drawn) for drawn in words[random.integers(len(words), size=(arguments.labels, 4))]]
+    contest = contestants(labels, unit(random.normal(size=(arguments.labels, WIDTH))))
+    print(f"{arguments.labels} labels, k={K}, {THREADS} threads, medians over {arguments.documents} documents.")
+    print("Milliseconds a document: by the clock / of processor time.\n")
+    print(header(["words", "method", *STEPS, "time, plain = 1"], left=2))
+    for size in arguments.words:
+        documents = [" ".join(written(random, words, size)) for _ in range(arguments.documents)]
+        found = {name: measured(documents, one) for name, one in contest.items()}
+        for name, times in found.items():
+            cells = [f"{times[step][0]:.1f} / {times[step][1]:.1f}" if step in times else "" for step in STEPS]
+            print(row([size, name, *cells, f"{times['all'][1] / found[PLAIN]['all'][1]:.2f}"]), flush=True)
+
+
+def contestants(labels: Sequence[str], vectors: np.ndarray) -> "dict[str, One]":
+    """What is done for one document: plainly, and with the fused search of each encoder."""
     index, lexical = VectorIndex.of(vectors), LexicalIndex.of(labels)
     plain = faiss.IndexFlatIP(WIDTH)
     plain.add(vectors)
@@ -52,26 +75,8 @@ def main() -> None:
         EMBEDDED: sentence_encoder(threads=THREADS, read=READ_TOKENS),
         ENCODER: load_encoder(ENCODER, device="cpu", read=READ_TOKENS),
     }
-    print(f"{arguments.labels} labels, k={K}, {THREADS} threads, medians over {arguments.documents} documents.")
-    print("Milliseconds a document: by the clock / of processor time.\n")
-    print("| words | method | " + " | ".join(STEPS) + " | time, plain = 1 |\n|---:|---|" + "---:|" * (len(STEPS) + 1))
-    for size in arguments.words:
-        documents = [" ".join(written(random, words, size)) for _ in range(arguments.documents)]
-        found = {"sentence-transformers and faiss": plainly(documents, load_encoder(ENCODER, device="cpu"), plain)}
-        for name, encode in encoders.items():
-            found[f"fused, {name}"] = fused(documents, encode, index, lexical)
-        base = found["sentence-transformers and faiss"]["all"][1]
-        for name, times in found.items():
-            cells = [f"{times[step][0]:.1f} / {times[step][1]:.1f}" if step in times else "" for step in STEPS]
-            print(f"| {size} | {name} | " + " | ".join(cells) + f" | {times['all'][1] / base:.2f} |", flush=True)
-
-
-def parsed() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--labels", type=int, default=100_000)
-    parser.add_argument("--words", type=int, nargs="+", default=[128, 400], help="of a document; a window has 128")
-    parser.add_argument("--documents", type=int, default=50)
-    return parser.parse_args()
+    made = {PLAIN: plainly(load_encoder(ENCODER, device="cpu"), plain)}
+    return made | {f"fused, {name}": fused(encode, index, lexical) for name, encode in encoders.items()}
 
 
 def vocabulary() -> np.ndarray:
@@ -88,15 +93,15 @@ def written(random: np.random.Generator, words: np.ndarray, size: int) -> list[s
     return drawn.tolist()
 
 
-def plainly(documents: Sequence[str], encode: Encode, searcher) -> Times:
+def plainly(encode: Encode, searcher) -> "One":
     def one(clock: "Clock", document: str) -> None:
         vectors = clock.timed("encode", lambda: unit(encode([document])))
         clock.timed("dense", lambda: searcher.search(vectors, K))
 
-    return measured(documents, one)
+    return one
 
 
-def fused(documents: Sequence[str], encode: Encode, index: VectorIndex, lexical: LexicalIndex) -> Times:
+def fused(encode: Encode, index: VectorIndex, lexical: LexicalIndex) -> "One":
     """The steps of `Shortlist(32).select` for a document alone."""
     windows = Shortlist(K).windows
 
@@ -113,7 +118,7 @@ def fused(documents: Sequence[str], encode: Encode, index: VectorIndex, lexical:
 
         clock.timed("fuse", rank)
 
-    return measured(documents, one)
+    return one
 
 
 class Clock:
@@ -129,7 +134,10 @@ class Clock:
         return result
 
 
-def measured(documents: Sequence[str], one: Callable[[Clock, str], None]) -> Times:
+One = Callable[[Clock, str], None]  # times the steps for one document
+
+
+def measured(documents: Sequence[str], one: One) -> Times:
     """Medians over documents of the quickest pass; before the first, two documents only warm up."""
     passes: list[list[Times]] = []
     for _ in range(PASSES):

@@ -1,6 +1,7 @@
 """SetScore on the CPU beside what a user would pick instead, measured in one run.
 
-    python benchmarks/cpu.py [--seconds 4] [--json FILE]
+    python benchmarks/speed/cpu.py [--seconds 4] [--json FILE]
+    python benchmarks/speed/cpu.py --smoke                  # one small cell: does it run?
 
 Compared, on the same synthetic documents and labels, with all cores:
 
@@ -14,21 +15,23 @@ a noisy neighbour hits all of them. The first document of each is not timed.
 """
 
 import argparse
-import json
 import os
 import random
 import re
 import resource
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+if not __package__:  # run as a file
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.common import header, options, row, timed, write_json
 from setscore import SetScoreClassifier
 from setscore.backbones.mini import default_folder
 
-LABELS, TOKENS = (5, 20, 100), (64, 256)
 PIPELINE_BATCHES = (1, 16)
 # Words of one token each, so that a document of n words has n tokens.
 WORDS = [
@@ -39,6 +42,38 @@ WORDS = [
 ]  # fmt: skip
 
 Contestant = Callable[[list[str], list[str]], object]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What is timed: every number of labels with every number of tokens, then one document alone."""
+
+    labels: tuple[int, ...] = (5, 20, 100)
+    tokens: tuple[int, ...] = (64, 256)
+    alone: tuple[int, int] = (20, 256)  # labels, tokens
+    memory: tuple[str, ...] | None = None  # whose memory is measured; None: everybody's
+
+
+SMOKE = Sizes(labels=(2,), tokens=(8,), alone=(2, 8), memory=("shared",))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Documents per second; `pipeline` with the faster of its batch sizes."""
+
+    labels: int
+    tokens: int
+    shared: float
+    exact: float
+    pipeline: float
+    ratio: float  # shared / pipeline
+    shared_to_exact: float
+
+    @classmethod
+    def of(cls, count: int, tokens: int, found: dict[str, float]) -> "Cell":
+        shared, exact = found["shared"], found["exact"]
+        best = max(found[f"pipeline/{size}"] for size in PIPELINE_BATCHES)
+        return cls(count, tokens, shared, exact, best, shared / best, shared / exact)
 
 
 def documents(tokens: int, count: int) -> list[str]:
@@ -92,9 +127,7 @@ def rates(contestants: dict[str, Contestant], tokens: int, names: list[str], sec
         for name, run in contestants.items():
             while spent[name] < seconds * turn / 3:
                 texts = documents(tokens, batch[name])
-                start = time.perf_counter()
-                run(texts, names)
-                took = time.perf_counter() - start
+                _, took = timed(lambda run=run, texts=texts: run(texts, names))
                 spent[name] += took
                 done[name] += len(texts)
                 batch[name] = max(1, min(64, round(len(texts) * seconds / 6 / took)))  # about six calls in all
@@ -103,11 +136,7 @@ def rates(contestants: dict[str, Contestant], tokens: int, names: list[str], sec
 
 def latency(run: Contestant, tokens: int, names: list[str], repeats: int) -> float:
     """Median seconds for one document alone."""
-    times = []
-    for text in documents(tokens, repeats + 1):
-        start = time.perf_counter()
-        run([text], names)
-        times.append(time.perf_counter() - start)
+    times = [timed(lambda text=text: run([text], names))[1] for text in documents(tokens, repeats + 1)]
     return sorted(times[1:])[repeats // 2]
 
 
@@ -126,51 +155,50 @@ def memory_of(name: str) -> None:
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
-def measure(seconds: float) -> dict[str, object]:
-    contestants = {name: make() for name, make in CONTESTANTS.items()}
-    cells = []
+def measure_rates(contestants: dict[str, Contestant], sizes: Sizes, seconds: float) -> list[Cell]:
     print("documents per second\n")
-    print("| labels | tokens | shared | exact | pipeline | shared / pipeline | shared / exact |")
-    print("|---:|---:|---:|---:|---:|---:|---:|")
-    for count in LABELS:
-        for tokens in TOKENS:
-            found = rates(contestants, tokens, labels(count), seconds)
-            best = max(found[f"pipeline/{size}"] for size in PIPELINE_BATCHES)
-            cell = {"labels": count, "tokens": tokens, "shared": found["shared"], "exact": found["exact"]}
-            cell |= {
-                "pipeline": best,
-                "ratio": found["shared"] / best,
-                "shared_to_exact": found["shared"] / found["exact"],
-            }
+    names = ["labels", "tokens", "shared", "exact", "pipeline", "shared / pipeline", "shared / exact"]
+    print(header(names, left=0))
+    cells = []
+    for count in sizes.labels:
+        for tokens in sizes.tokens:
+            cell = Cell.of(count, tokens, rates(contestants, tokens, labels(count), seconds))
             cells.append(cell)
-            rate = f"{found['shared']:.1f} | {found['exact']:.2f} | {best:.2f}"
-            print(f"| {count} | {tokens} | {rate} | {cell['ratio']:.1f} | {cell['shared_to_exact']:.1f} |", flush=True)
+            found = [f"{cell.shared:.1f}", f"{cell.exact:.2f}", f"{cell.pipeline:.2f}"]
+            print(row([count, tokens, *found, f"{cell.ratio:.1f}", f"{cell.shared_to_exact:.1f}"]), flush=True)
+    return cells
 
-    print("\none document of 256 tokens, 20 labels\n")
-    print("| | latency, ms | against shared | peak memory of a process, MB |")
-    print("|---|---:|---:|---:|")
-    single = {}
+
+def measure_alone(contestants: dict[str, Contestant], sizes: Sizes) -> dict[str, dict[str, float | None]]:
+    count, tokens = sizes.alone
+    print(f"\none document of {tokens} tokens, {count} labels\n")
+    print(header(["", "latency, ms", "against shared", "peak memory of a process, MB"]))
+    single: dict[str, dict[str, float | None]] = {}
     for name, run in contestants.items():
-        took = latency(run, 256, labels(20), 9 if name == "shared" else 3)
-        single[name] = {"latency_s": took, "peak_bytes": peak_memory(name)}
+        took = latency(run, tokens, labels(count), 9 if name == "shared" else 3)
+        peak = peak_memory(name) if sizes.memory is None or name in sizes.memory else None
+        single[name] = {"latency_s": took, "peak_bytes": peak}
         ratio = took / single["shared"]["latency_s"]
-        print(f"| {name} | {took * 1e3:.0f} | {ratio:.1f} | {single[name]['peak_bytes'] / 1e6:.0f} |", flush=True)
-    return {"cores": os.cpu_count(), "rates": cells, "single": single}
+        print(row([name, f"{took * 1e3:.0f}", f"{ratio:.1f}", "" if peak is None else f"{peak / 1e6:.0f}"]), flush=True)
+    return single
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(given: Sequence[str] | None = None) -> None:
+    parser = options(__doc__)
     parser.add_argument("--seconds", type=float, default=4.0, help="for each contestant in each cell")
+    parser.add_argument("--smoke", action="store_true", help="one small cell")
     parser.add_argument("--json", type=Path, help="write the numbers to this file too")
     parser.add_argument("--memory-of", choices=list(CONTESTANTS), help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
     random.seed(0)
     if arguments.memory_of:
         memory_of(arguments.memory_of)
         return
-    result = measure(arguments.seconds)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(result, indent=2) + "\n")
+    sizes, seconds = (SMOKE, 0.01) if arguments.smoke else (Sizes(), arguments.seconds)
+    contestants = {name: make() for name, make in CONTESTANTS.items()}
+    cells = measure_rates(contestants, sizes, seconds)
+    single = measure_alone(contestants, sizes)
+    write_json(arguments.json, {"cores": os.cpu_count(), "rates": list(map(asdict, cells)), "single": single})
 
 
 if __name__ == "__main__":

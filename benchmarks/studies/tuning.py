@@ -1,22 +1,28 @@
 """How long tuning takes on 200 documents and 100 labels, in seconds of this process and against what else one could do.
 
-    python benchmarks/tuning.py
+    python benchmarks/studies/tuning.py
 
 Made-up log-odds. Every row is fitted `--rounds` times in turn with the others, and the quickest counts, so that other
 work on the machine disturbs little. Beside them scikit-learn's TunedThresholdClassifierCV, one threshold for a label
 with five folds on the same log-odds: it is timed once on five labels, and that is scaled to all of them.
 """
 
-import argparse
+import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import TunedThresholdClassifierCV
 
+if not __package__:  # run as a file
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.common import options, table, timed
 from setscore.calibration import make
 
 NAMES = ("auto", "levelled", "platt", "shrunk", "isotonic", "temperature", "paper")
@@ -35,33 +41,36 @@ def made_up(documents: int, labels: int) -> tuple[np.ndarray, np.ndarray]:
 
 def scikit_learn(log_odds: np.ndarray, gold: np.ndarray) -> float:
     """Seconds for all labels, from some that are spread over the rare and the common ones."""
-    some = np.linspace(0, gold.shape[1] - 1, 5).astype(int)
-    begun = time.process_time()
-    for label in some:
-        TunedThresholdClassifierCV(LogisticRegression(), scoring="f1", cv=5).fit(log_odds[:, [label]], gold[:, label])
-    return (time.process_time() - begun) * gold.shape[1] / len(some)
+    some = np.unique(np.linspace(0, gold.shape[1] - 1, 5).astype(int))
+
+    def fit() -> None:
+        for one in some:
+            TunedThresholdClassifierCV(LogisticRegression(), scoring="f1", cv=5).fit(log_odds[:, [one]], gold[:, one])
+
+    return seconds(fit) * gold.shape[1] / len(some)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def seconds(work: Callable[[], object]) -> float:
+    return timed(work, clock=time.process_time)[1]
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    parser = options(__doc__)
     parser.add_argument("--documents", type=int, default=200)
     parser.add_argument("--labels", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")  # scikit-learn: folds without a gold document
+    arguments = parser.parse_args(given)
     log_odds, gold = made_up(arguments.documents, arguments.labels)
-    work: dict[str, Callable[[], object]] = {name: (lambda name=name: make(name).fit(log_odds, gold)) for name in NAMES}
-    best = dict.fromkeys(work, np.inf)
-    for _ in range(arguments.rounds):
-        for name, do in work.items():
-            begun = time.process_time()
-            do()
-            best[name] = min(best[name], time.process_time() - begun)
-    best[SCIKIT_LEARN] = scikit_learn(log_odds, gold)
+    best = dict.fromkeys(NAMES, np.inf)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn: folds without a gold document
+        for _ in range(arguments.rounds):
+            for name in NAMES:
+                best[name] = min(best[name], seconds(partial(make(name).fit, log_odds, gold)))
+        best[SCIKIT_LEARN] = scikit_learn(log_odds, gold)
     print(f"{arguments.documents} documents, {arguments.labels} labels\n")
-    print("| calibration | processor seconds | times the paper's grid |\n|---|---:|---:|")
-    for name, seconds in best.items():
-        print(f"| {name} | {seconds:.3f} | {seconds / best['paper']:.1f} |")
+    rows = [[name, f"{took:.3f}", f"{took / best['paper']:.1f}"] for name, took in best.items()]
+    print(table(["calibration", "processor seconds", "times the paper's grid"], rows))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import torch
 
 from setscore.backbones.native.architecture import Architecture, read_architecture
 from setscore.backbones.native.model import Transformer
+from setscore.backbones.native.quantise import Quantiser
 
 CONFIGS: dict[str, dict[str, Any]] = {
     "llada-8b": {
@@ -63,3 +64,11 @@ def random_model(shape: Architecture, *, device: str, dtype: torch.dtype = torch
             if name.endswith("mlp.bias"):
                 parameter.data = torch.zeros_like(parameter, dtype=torch.float32)
     return model.requires_grad_(requires_grad=False).eval()
+
+
+def quantised(model: Transformer, dtype: str, *, device: str) -> Transformer:
+    """The same model, its layers' weights now in fewer bits."""
+    quantise = Quantiser(dtype, torch.device(device))
+    for name in [name for name, _ in model.named_parameters() if name.startswith("layers.")]:
+        quantise(model, name)
+    return model
