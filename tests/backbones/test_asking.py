@@ -36,7 +36,7 @@ TEXTS = st.one_of(
 
 @functools.cache
 def prompter(kind):
-    return Prompter(SPEC, TextTokenizer(tokenizer_kinds.KINDS[kind]()), Verbalizer("yes", "no"))
+    return Prompter(SPEC, TextTokenizer(tokenizer_kinds.tokenizer(kind)), Verbalizer("yes", "no"))
 
 
 def parted(kind, query, **options):
