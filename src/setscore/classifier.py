@@ -30,6 +30,7 @@ import numpy as np
 import setscore.calibration as calibrations
 from setscore import fitting, persistence, scorers
 from setscore.backbones import Backbone, backbone_spec, check_backbone, load_backbone
+from setscore.backbones.cached import CachedBackbone
 from setscore.calibration import Calibration, UnfittedCalibration
 from setscore.ensemble import Ensemble, blend_of, members_of
 from setscore.errors import IdentityWarning
@@ -49,6 +50,7 @@ from setscore.records import (
     readable,
 )
 from setscore.shortlist import Descent, Shortlist, ask_shortlisted, remember, shortlist_of
+from setscore.store import Store, open_store
 
 Candidates = Sequence[Collection[str]] | None  # a label set per document; None asks every label of every document
 
@@ -69,6 +71,7 @@ class SetScoreClassifier(TextClassifier):
     calibration     what `fit` fits: "auto", a name of `setscore.calibration.CALIBRATIONS`, or an object from there
     threshold       the probability from which a label is predicted before `fit` has chosen one
     competition     how much labels compete before `fit`: 0 asks each for itself; None is the model's own number
+    store           a folder that keeps every answer of the model, so that nothing is asked twice; never saved
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class SetScoreClassifier(TextClassifier):
         calibration: str | Calibration = "auto",
         threshold: float = 0.5,
         competition: float | None = None,
+        store: str | Path | Store | None = None,
     ) -> None:
         self.labels = labels
         self.scorer = scorer
@@ -103,6 +107,7 @@ class SetScoreClassifier(TextClassifier):
         self.calibration = calibration
         self.threshold = threshold
         self.competition = competition
+        self.store = store
 
     def fit(self, X: Iterable[Any], y: Any = None, *, progress: Progress | None = None) -> Self:
         """Learns from documents `X` with gold `y`: an indicator matrix or lists of names. The model stays as it is."""
@@ -118,8 +123,8 @@ class SetScoreClassifier(TextClassifier):
         members = members_of(before, scores.log_odds, texts, labels)
         calibration, blend = fitting.fit(members, gold, self.calibration, before)
         self.fitted_ = Fitted(labels, calibration, blend, learned, shortlist, backbone.identity)
+        self.fit_scores_ = scores
         self.fit_members_ = members
-        self.fit_truncated_ = scores.truncated
         return self
 
     def classify(
@@ -193,6 +198,8 @@ class SetScoreClassifier(TextClassifier):
         calibrations.make(self.calibration)
         if isinstance(self.backbone, str):
             check_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
+        if self.store is not None:
+            open_store(self.store)
         if self.labels is not None:
             self.current_calibration()
         return self
@@ -218,6 +225,11 @@ class SetScoreClassifier(TextClassifier):
     def regime(self) -> str:
         """ "zero-shot" before `fit`, "calibrated" after it."""
         return ZERO_SHOT if self._fitted() is None else CALIBRATED
+
+    @property
+    def identity(self) -> str:
+        """Of the model: a digest of everything that its answers depend on. Its weights are looked at."""
+        return self._backbone().identity
 
     @property
     def calibration_(self) -> Calibration:
@@ -246,6 +258,8 @@ class SetScoreClassifier(TextClassifier):
 
     def _backbone(self) -> Backbone:
         backbone = load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
+        if self.store is not None:
+            backbone = CachedBackbone(backbone, open_store(self.store))
         fitted = self._fitted()
         if fitted is not None and fitted.identity not in (None, backbone.identity):
             warnings.warn(IdentityWarning.of(backbone.spec.name), stacklevel=4)

@@ -18,7 +18,7 @@ ROOT = Path(setscore.__file__).parent
 
 LAYERS = (
     ("errors", "records"),
-    ("named", "prompts", "storage", "metrics", "logistic", "theory", "datasets", "estimators"),
+    ("named", "prompts", "storage", "metrics", "logistic", "theory", "datasets", "estimators", "store"),
     ("backbones", "shortlist"),
     ("scorers",),
     ("calibration", "ensemble"),
