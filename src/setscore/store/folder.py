@@ -20,7 +20,7 @@ import numpy as np
 
 from setscore.errors import DataFileError
 from setscore.records import FloatArray
-from setscore.store import Entry, StoreWarning, check_finite
+from setscore.store.base import Entry, StoreWarning, check_finite
 from setscore.store.locks import LockFile, lock_file
 
 FILE, LOCK = "scores.sqlite", "scores.lock"
@@ -153,7 +153,7 @@ class FolderStore:
                 "SELECT experiment, method, part, entries.key, about FROM entries JOIN tables USING (key)"
                 " WHERE number IN (SELECT max(number) FROM entries GROUP BY experiment, method, part) ORDER BY number"
             )
-            return [Entry(*place, about=json.loads(about)) for *place, about in rows]
+            return [Entry(a, b, c, key, json.loads(about)) for a, b, c, key, about in rows]
 
         return self._do(read)
 
