@@ -18,7 +18,7 @@ $(VENV)/base: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/test: $(VENV)/base
-	$(PIP) --editable '.[test,lint,docs,recipe,hub,plots,conformal,torch,shortlist,baselines]'
+	$(PIP) --editable '.[test,lint,docs,recipe,hub,excel,plots,conformal,torch,shortlist,baselines]'
 	touch $@
 
 $(VENV)/bench: $(VENV)/base
@@ -43,8 +43,8 @@ docs: $(VENV)/test ## the documentation, into docs/_build/html
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
 
 bench: $(VENV)/bench ## quality of the default, and speed beside the zero-shot pipeline of transformers
-	$(BIN)/python benchmarks/everyday.py
-	$(BIN)/python benchmarks/cpu.py
+	$(BIN)/python benchmarks/studies/everyday.py
+	$(BIN)/python benchmarks/speed/cpu.py
 
 data-named:
 	@test -n "$(DATA)" || { echo "make mini needs DATA=folder, see docs/mini.md"; exit 1; }

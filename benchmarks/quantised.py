@@ -13,8 +13,8 @@ import torch
 from full_size import CONFIGS, random_model
 from ways import documents, ours
 
+from setscore.backbones.devices import used_bytes
 from setscore.backbones.native.architecture import read_architecture
-from setscore.backbones.native.memory import used_bytes
 from setscore.backbones.native.quantise import Quantiser
 
 SCALED = {"hidden_size": 1024, "num_hidden_layers": 4, "num_experts": 32, "vocab_size": 8192, "num_attention_heads": 8,

@@ -172,11 +172,15 @@ def llada_moe_state() -> dict[str, torch.Tensor]:
 
 SPECIALS = [
     "<unk>", "<|startoftext|>", "<|endoftext|>", "<|eot_id|>", "<|start_header_id|>", "<|mdm_mask|>",
-    "<|end_header_id|>", "<|im_start|>", "<|im_end|>", "<|mask|>", "<role>", "</role>", "<|role_end|>",
+    "<|end_header_id|>", "<|im_start|>", "<|im_end|>", "<|padding|>", "<role>", "</role>", "<|role_end|>",
 ]  # fmt: skip
+MASKS = {
+    "llada": "<|mdm_mask|>", "illada": "<[MASK]>", "dream": "<|mask|>", "llada2": "<|mask|>", "llada-moe": "<|mask|>",
+    "sdar": "<|MASK|>",
+}  # fmt: skip
 
 
-def tokenizer():
+def tokenizer(mask: str = "<|mdm_mask|>"):
     """A byte-level BPE of 400 tokens in which the answers are one token each; token 5 is the mask."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -185,7 +189,7 @@ def tokenizer():
     made.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=400,
-        special_tokens=SPECIALS,
+        special_tokens=[mask if name == "<|mdm_mask|>" else name for name in SPECIALS],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
@@ -231,5 +235,5 @@ def make(folder: Path, family: str, *, shards: int = 1) -> Path:
     else:
         config, state = LLADA_MOE_CONFIG | {"mask_token_id": MASK}, llada_moe_state()
     write(folder, config, state, shards=shards)
-    tokenizer().save(str(folder / "tokenizer.json"))
+    tokenizer(MASKS[family]).save(str(folder / "tokenizer.json"))
     return folder

@@ -1,5 +1,7 @@
 """Small random masked language models in the files of their families, each with a real tokenizer of its kind."""
 
+import json
+import shutil
 from pathlib import Path
 
 CORPUS = [
@@ -66,8 +68,6 @@ def _byte_pairs(specials):
 
 
 def _roberta():
-    import json
-
     from transformers import RobertaTokenizer
 
     model = json.loads(_byte_pairs(["<s>", "<pad>", "</s>", "<unk>", "<mask>"]).to_str())["model"]
@@ -86,8 +86,6 @@ def _modernbert():
 
 
 def _unigram():
-    import json
-
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
     from transformers import DebertaV2Tokenizer
 
@@ -104,3 +102,36 @@ def _unigram():
 
 
 TOKENIZERS = {"bert": _word_pieces, "roberta": _roberta, "deberta-v2": _unigram, "modernbert": _modernbert}
+
+CODE = """
+from pathlib import Path
+
+from transformers import BertConfig, BertForMaskedLM
+
+Path(MARK).touch()
+
+
+class OwnConfig(BertConfig):
+    model_type = "own-bert"
+
+
+class OwnForMaskedLM(BertForMaskedLM):
+    config_class = OwnConfig
+
+    def forward(self, *args, **kwargs):
+        found = super().forward(*args, **kwargs)
+        found.logits = 2 * found.logits
+        return found
+"""
+
+
+def own_code(bert: Path, folder: Path, *, model_type: str) -> Path:
+    """BERT whose config.json names a module that lies beside it."""
+    shutil.copytree(bert, folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["auto_map"] = {"AutoConfig": "modeling_own.OwnConfig", "AutoModelForMaskedLM": "modeling_own.OwnForMaskedLM"}
+    config |= {"model_type": model_type, "architectures": ["OwnForMaskedLM"]}
+    (folder / "config.json").write_text(json.dumps(config))
+    mark = str(folder.with_name("was_run"))
+    (folder / "modeling_own.py").write_text(CODE.replace("MARK", repr(mark)))
+    return folder

@@ -150,7 +150,7 @@ def test_odd_labels_get_finite_scores(label):
     [
         ([], "there are no labels. Give at least one, for example labels=['oil', 'sports']."),
         (None, "no labels were given. Give a list of names, a dict {name: description} or Label objects."),
-        (["oil", "oil"], "label 'oil' stands twice, at 0 and 1. Remove one of them. Labels count from 0."),
+        (["oil", "oil"], "label 'oil' is listed twice, at 0 and 1. Remove one of them. Labels count from 0."),
         (
             ["oil", "\ud800"],
             "the name of label 1 holds a lone surrogate (U+D800) at character 0, which is no valid text",

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from fakes import FakeBackbone
 
-from setscore import Label, SetScoreClassifier, Template, Verbalizer
+from setscore import Label, SetScoreClassifier, Template, Verbalizer, load_backbone
 from setscore.calibration import PlattCalibration
-from setscore.errors import DataFileError, LabelError, SetScoreError
+from setscore.errors import DataFileError, IdentityWarning, LabelError, SetScoreError
 
 DOCUMENTS = [
     "Crude oil prices fell again on Monday.",
@@ -89,7 +89,7 @@ def test_the_file_is_plain_json_with_a_format(tmp_path):
     # A published format: a change here means a new format name.
     SetScoreClassifier({"oil": "crude oil", "sports": None}).save(tmp_path / "model.json")
     assert json.loads((tmp_path / "model.json").read_text(encoding="utf-8")) == {
-        "format": "setscore.classifier/1",
+        "format": "setscore.classifier/2",
         "params": {
             "labels": {"oil": "crude oil", "sports": None},
             "scorer": "per_label",
@@ -108,6 +108,7 @@ def test_the_file_is_plain_json_with_a_format(tmp_path):
         },
         "calibration": None,
         "learned": {},
+        "identity": None,
     }
 
 
@@ -186,9 +187,9 @@ def test_a_place_that_cannot_hold_a_file(tmp_path, place):
         (b"", "cannot be read as JSON"),
         (b'{"format": "setscore.cl', "cannot be read as JSON"),
         (b"\x80\x04\x95", "cannot be read as JSON"),  # a pickle is refused, not loaded
-        (b"[]", "has the format None; this version of SetScore reads 'setscore.classifier/1'"),
-        (b'{"format": "setscore.classifier/2"}', "has the format 'setscore.classifier/2'; this version"),
-        (b'{"format": "setscore.classifier/1"}', "is damaged: KeyError: 'params'"),
+        (b"[]", "has the format None; this version of SetScore reads 'setscore.classifier/2'"),
+        (b'{"format": "setscore.classifier/3"}', "has the format 'setscore.classifier/3'; this version"),
+        (b'{"format": "setscore.classifier/2"}', "is damaged: the field params is missing."),
     ],
 )
 def test_files_that_are_no_classifier(tmp_path, content, message):
@@ -204,27 +205,136 @@ def test_a_missing_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("keys", "value", "message"),
+    ("field", "value", "message"),
     [
-        (("params",), None, "TypeError"),
-        (("params", "verbalizer"), {"yes": "yes"}, "TypeError.*'no'"),
-        (("params", "colour"), "blue", "TypeError.*'colour'"),
-        (("params", "labels"), {}, "LabelError: there are no labels"),
-        (("calibration",), {"temperature": 1.0}, "KeyError: 'name'"),
-        (("calibration", "name"), "autto", "SetScoreError: unknown calibration 'autto'. Did you mean 'auto'"),
-        (("calibration", "fitted", "thresholds_"), [0.5], r"SetScoreError: 3 thresholds in \[0, 1\] are needed, got"),
-        (("calibration", "chosen", "fitted"), {}, "KeyError: 'thresholds_'"),
-        (("calibration",), [1], "TypeError"),
+        ("params", None, ": the field params must be an object, got None."),
+        ("colour", 1, " is damaged: the field unknown field 'colour'. Known: calibration, format, identity, learned,"),
+        ("params.colour", "blue", " is damaged: the field params.unknown field 'colour'. Known: attention, backbone,"),
+        ("params.labels", {}, " is damaged: there are no labels. Give at least one"),
+        (
+            "params.labels",
+            ["oil"],
+            ": the field params.labels must be an object of names and descriptions, got ['oil'].",
+        ),
+        ("params.labels.oil", 7, " is damaged: the description of label 0 is 7 of type int, not a text."),
+        ("params.overlap", -5, ": the field params.overlap must be a whole number from 0, got -5."),
+        ("params.overlap", 2.5, ": the field params.overlap must be a whole number from 0, got 2.5."),
+        ("params.overlap", True, ": the field params.overlap must be a whole number from 0, got True."),
+        ("params.pool", "meen", " is damaged: unknown pool 'meen'. Did you mean 'mean'?"),
+        ("params.long_documents", "all", " is damaged: unknown long_documents mode 'all'."),
+        (
+            "params.attention",
+            "exakt",
+            " is damaged: unknown attention mode of setscore-mini 'exakt'. Did you mean 'exact'?",
+        ),
+        ("params.scorer", "jrs", " is damaged: unknown scorer 'jrs'. Did you mean 'jsr'?"),
+        ("params.scorer", None, ": the field params.scorer must be a text, got None."),
+        (
+            "params.backbone",
+            "setscore-mimi",
+            " is damaged: unknown backbone 'setscore-mimi'. Did you mean 'setscore-mini'?",
+        ),
+        ("params.template", "{document}", " is damaged: the template has no {label}"),
+        (
+            "params.verbalizer",
+            {"yes": "yes"},
+            ': the field params.verbalizer must be an object of two texts, "yes" and "no", got',
+        ),
+        ("params.threshold", 1.5, ": the field params.threshold must be a number from 0 to 1, got 1.5."),
+        ("params.threshold", "0.5", ": the field params.threshold must be a number from 0 to 1, got '0.5'."),
+        ("params.competition", 3, ": the field params.competition must be a number from 0 to 1, got 3."),
+        ("params.shortlist", 0, " is damaged: an empty shortlist asks nothing: k is a whole number from 1, got 0."),
+        (
+            "params.shortlist",
+            {"k": 3, "cache": "/tmp/x"},
+            ": the field params.shortlist.cache must be null: a file does not",
+        ),
+        ("params.blend", "cosin", " is damaged: unknown blend 'cosin'. Did you mean 'cosine'?"),
+        ("params.calibration.name", "autto", " is damaged: unknown calibration 'autto'. Did you mean 'auto'?"),
+        (
+            "params.calibration.options.most",
+            -5,
+            " is damaged: 0 <= least <= most and most >= 1 are needed, got 0 and -5.",
+        ),
+        (
+            "params.calibration.options.most",
+            "3",
+            ": the field params.calibration.options.most must be a whole number or null, got '3'.",
+        ),
+        (
+            "params.calibration.options.colour",
+            1,
+            " is damaged: the field params.calibration.options: unknown option 'colour'.",
+        ),
+        ("calibration", [1], ": the field calibration must be an object or null, got [1]."),
+        ("calibration", {"temperature": 1.0}, " is damaged: unknown calibration 'None'."),
+        ("calibration.name", "autto", " is damaged: unknown calibration 'autto'. Did you mean 'auto'?"),
+        ("calibration.options.most", -5, " is damaged: 0 <= least <= most and most >= 1 are needed, got 0 and -5."),
+        (
+            "calibration.options.margin",
+            float("nan"),
+            ": the field calibration.options.margin must be a finite number, got nan.",
+        ),
+        ("calibration.fitted.thresholds_", [0.5], " is damaged: 3 thresholds in [0, 1] are needed, got [0.5]."),
+        (
+            "calibration.fitted.thresholds_",
+            [0.5, 0.5, "x"],
+            ": the field calibration.fitted.thresholds_ must be text, a finite",
+        ),
+        (
+            "calibration.fitted.__class__",
+            "x",
+            " is damaged: the field calibration.fitted.__class__ is unknown; auto has scores_.",
+        ),
+        ("calibration.chosen.fitted", {}, " is damaged: KeyError: 'thresholds_'"),
+        (
+            "calibration.chosen.fitted.slope_",
+            float("inf"),
+            ": the field calibration.chosen.fitted.slope_ must be text, a finite",
+        ),
+        ("learned", [], ": the field learned must be an object, got []."),
+        ("identity", 3, ": the field identity must be a text or null, got 3."),
     ],
 )
-def test_a_damaged_file_says_where(tmp_path, keys, value, message):
+def test_every_field_is_checked_when_a_file_is_loaded(tmp_path, field, value, message):
     path = tmp_path / "model.json"
     SetScoreClassifier(LABELS).fit(DOCUMENTS, GOLD).save(path)
     content = json.loads(path.read_text(encoding="utf-8"))
+    *keys, last = field.split(".")
     inner = content
-    for key in keys[:-1]:
+    for key in keys:
         inner = inner[key]
-    inner[keys[-1]] = value
+    inner[last] = value
     path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(DataFileError, match=rf"model\.json is damaged: {message}"):
+    with pytest.raises(DataFileError) as caught:
         SetScoreClassifier.load(path)
+    assert str(caught.value).startswith(f"{path}{message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_cannot_consent_to_code_but_its_reader_can(tmp_path):
+    path = tmp_path / "model.json"
+    SetScoreClassifier(["oil"], backbone="setscore-mini").save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["params"]["backbone"] = "hf:/folder?allow=remote-code&dtype=fp32"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(DataFileError, match=r"the field params\.backbone must be a model without allow=remote-code"):
+        SetScoreClassifier.load(path)
+    content["params"]["backbone"] = "hf:/folder?dtype=fp32"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert SetScoreClassifier.load(path).backbone == "hf:/folder?dtype=fp32"
+    loaded = SetScoreClassifier.load(path, allow=["remote-code"])
+    assert loaded.backbone == "hf:/folder?dtype=fp32&allow=remote-code"
+    loaded.save(tmp_path / "again.json")  # consent is not saved
+    assert SetScoreClassifier.load(tmp_path / "again.json").backbone == "hf:/folder?dtype=fp32"
+
+
+def test_a_classifier_whose_model_has_changed_says_so(tmp_path):
+    path = tmp_path / "model.json"
+    SetScoreClassifier(LABELS).fit(DOCUMENTS, GOLD).save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    assert content["identity"] == load_backbone("setscore-mini").identity
+    content["identity"] = "0" * 64
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.warns(IdentityWarning, match="was fitted on other weights or settings than setscore-mini has now"):
+        SetScoreClassifier.load(path).predict(DOCUMENTS)

@@ -165,15 +165,15 @@ def test_a_classifier_blends_with_the_cosine(encoder, tmp_path):
     (a, b) = blend_of("cosine").scales[1]
     np.testing.assert_allclose(blend.decision_function(TEXTS), 0.75 * model + 0.25 * (a * cosine + b))
     fitted = blend.fit(TEXTS, [["oil"], ["match"], ["song"], []])
-    assert sum(fitted.blend_.weights) == 1
-    assert not hasattr(plain.fit(TEXTS, [["oil"], ["match"], ["song"], []]).blend_, "weights")
+    assert sum(fitted.fitted_.blend.weights) == 1
+    assert plain.fit(TEXTS, [["oil"], ["match"], ["song"], []]).fitted_.blend is None
 
 
 def test_a_fitted_blend_is_saved(encoder, tmp_path):
     model = SetScoreClassifier(["oil", "match", "song"], blend="cosine").fit(TEXTS, [["oil"], ["match"], ["song"], []])
     model.save(tmp_path / "model.json")
     loaded = SetScoreClassifier.load(tmp_path / "model.json")
-    assert blend_of(loaded.blend) == model.blend_
+    assert blend_of(loaded.blend) == model.fitted_.blend
     np.testing.assert_array_equal(loaded.predict_proba(TEXTS), model.predict_proba(TEXTS))
 
 
@@ -182,7 +182,7 @@ def test_own_cosine_needs_no_extra_and_is_the_embedded_models(monkeypatch):
     load_encoder.cache_clear()
     labels, texts = ["oil", "music"], ["Crude oil fell by two dollars.", "The band plays its new song."]
     model = SetScoreClassifier(labels, blend="own-cosine", backbone=FakeBackbone()).fit(texts, [["oil"], ["music"]])
-    assert model.blend_.names == ("model", "own-cosine")
+    assert model.fitted_.blend.names == ("model", "own-cosine")
     found = cosines(texts, model.labels_, load_encoder("setscore-mini"))
     assert found.argmax(axis=1).tolist() == [0, 1]
     with pytest.raises(SetScoreError, match="a blend mixes 'model' with one of cosine, own-cosine; got model, nli"):

@@ -114,7 +114,7 @@ def test_other_mistakes_explain_themselves():
         pipeline(model="setscore-mimi")
     with pytest.raises(SetScoreError, match=r"setscore-mini runs on the CPU; leave out device=0"):
         pipeline(device=0)
-    with pytest.raises(LabelError, match="label 'oil' stands twice"):
+    with pytest.raises(LabelError, match="label 'oil' is listed twice"):
         fake()(TEXT, ["oil", "oil"])
     with pytest.raises(SetScoreError, match="1 of 2 documents cannot be scored: document 1"):
         fake()([TEXT, ""], LABELS)

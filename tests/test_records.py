@@ -47,8 +47,8 @@ def test_labels_from(source, names, texts):
         ([], "there are no labels. Give at least one, for example labels=['oil', 'sports']."),
         ({}, "there are no labels. Give at least one, for example labels=['oil', 'sports']."),
         ("oil", "labels must be a list, got the one string 'oil'. Write labels=['oil']."),
-        (["oil", "sports", "oil"], "label 'oil' stands twice, at 0 and 2. Remove one of them. Labels count from 0."),
-        (["oil", " oil "], "label ' oil ' stands twice, at 0 and 1. Remove one of them. Labels count from 0."),
+        (["oil", "sports", "oil"], "label 'oil' is listed twice, at 0 and 2. Remove one of them. Labels count from 0."),
+        (["oil", " oil "], "label ' oil ' is listed twice, at 0 and 1. Remove one of them. Labels count from 0."),
         (["oil", ""], "the name of label 1 is empty or blank. Labels count from 0."),
         ([" \t\n"], "the name of label 0 is empty or blank. Labels count from 0."),
         (["oil", None], "the name of label 1 is None, not a text. Labels count from 0."),
@@ -256,7 +256,7 @@ def test_a_data_frame_of_gold_labels_goes_by_the_names_of_its_columns():
 
 
 def test_labels_that_are_nearly_one_are_kept_with_a_warning():
-    with pytest.warns(LabelWarning, match="'home  repairs' and 'Home repairs' differ in capitals or spaces alone"):
+    with pytest.warns(LabelWarning, match="'home  repairs' and 'Home repairs' differ only in capitals or spaces"):
         assert len(LabelSet.of(["home  repairs", "pets", "Home repairs"])) == 3
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -15,9 +15,8 @@ from setscore.errors import TruncationWarning
 DATA = Path(__file__).parent / "data"
 BEFORE = json.loads((DATA / "unchanged.json").read_text(encoding="utf-8"))
 TEXTS = BEFORE["documents"]
-CLOSE = (
-    0.02  # log-odds; on the machine that wrote the file the difference is 0, another processor rounds int8 otherwise
-)
+# Log-odds. On the machine that wrote the file the difference is 0; another processor may round int8 otherwise.
+CLOSE = 0.02
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{TruncationWarning.__module__}.TruncationWarning")
 

@@ -19,6 +19,8 @@ _HOMES = {
     "Label": "setscore.records",
     "LabelSet": "setscore.records",
     "Scores": "setscore.records",
+    "Prediction": "setscore.predictions",
+    "Predictions": "setscore.predictions",
     "Template": "setscore.prompts",
     "Verbalizer": "setscore.prompts",
     "SetScoreError": "setscore.errors",
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from setscore.errors import SetScoreError as SetScoreError
     from setscore.errors import TruncationWarning as TruncationWarning
     from setscore.pipelines import pipeline as pipeline
+    from setscore.predictions import Prediction as Prediction
+    from setscore.predictions import Predictions as Predictions
     from setscore.prompts import Template as Template
     from setscore.prompts import Verbalizer as Verbalizer
     from setscore.records import Document as Document

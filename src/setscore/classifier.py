@@ -35,8 +35,8 @@ from setscore.calibration import Calibration, UnfittedCalibration
 from setscore.ensemble import Ensemble, blend_of, members_of
 from setscore.errors import IdentityWarning
 from setscore.estimators import TextClassifier
-from setscore.fitting import Fitted
-from setscore.predictions import CALIBRATED, ZERO_SHOT, Ask, Predictions, score_each
+from setscore.fitting import MODEL, Fitted
+from setscore.predictions import ZERO_SHOT, Ask, Predictions, score_each
 from setscore.prompts import Template, Verbalizer
 from setscore.records import (
     BoolArray,
@@ -119,8 +119,8 @@ class SetScoreClassifier(TextClassifier):
         learned = self._learn(backbone, texts, labels, gold)
         ask = self._method(backbone, shortlist, learned)
         scores = ask(texts, labels, progress=progress)
-        before = blend_of(self.blend)
-        members = members_of(before, scores.log_odds, texts, labels)
+        before = None if self.blend is None else blend_of(self.blend)
+        members = {MODEL: scores.log_odds} if before is None else members_of(before, scores.log_odds, texts, labels)
         calibration, blend = fitting.fit(members, gold, self.calibration, before)
         self.fitted_ = Fitted(labels, calibration, blend, learned, shortlist, backbone.identity)
         self.fit_scores_ = scores
@@ -131,17 +131,20 @@ class SetScoreClassifier(TextClassifier):
         self, X: Iterable[Any], *, candidates: Candidates = None, progress: Progress | None = None
     ) -> Predictions:
         """One pass from documents to predictions. A document that cannot be scored gets an error in its place."""
-        labels = self._labels()
-        documents, errors = readable(X, labels)
+        state = self._state()
+        documents, errors = readable(X, state.labels)
         texts = [document.text for document in documents]
-        wanted = labels.asked(documents, candidates)
-        fitted = self._fitted()
-        ask = self._method(self._backbone(), self._shortlist(), fitted.learned if fitted else {})
-        scores, failed = score_each(partial(ask, progress=progress), texts, labels, wanted, skip=errors)
-        scores = self._blended(scores, texts, labels)
-        calibration = self.current_calibration()
+        wanted = state.labels.asked(documents, candidates)
+        backbone = self._backbone()
+        self._warn_if_changed(state, backbone)
+        ask = partial(self._method(backbone, state.shortlist, state.learned), progress=progress)
+        scores, failed = score_each(ask, texts, state.labels, wanted, skip=errors)
+        if state.blend is not None:
+            members = members_of(state.blend, scores.log_odds, texts, state.labels)
+            scores = replace(scores, log_odds=fitting.mixed(members, state.blend))
+        calibration = state.calibration
         return Predictions(
-            label_names=labels.names,
+            label_names=state.labels.names,
             ids=tuple(document.id or str(row) for row, document in enumerate(documents)),
             probabilities=calibration.transform(scores.log_odds),
             decisions=calibration.predict(scores.log_odds),
@@ -149,7 +152,7 @@ class SetScoreClassifier(TextClassifier):
             wanted=wanted,
             undecided=calibration.undecided(scores.log_odds) if calibration.margin else None,
             errors=errors | failed,
-            regime=self.regime,
+            regime=state.regime,
             competition=getattr(calibration, "competition", 0.0),
         )
 
@@ -171,27 +174,23 @@ class SetScoreClassifier(TextClassifier):
 
     def predict_labels(self, X: Iterable[Any], *, candidates: Candidates = None) -> list[set[str]]:
         """The set of label names of each document."""
-        return self._labels().sets(self._checked(X, candidates).decisions)
+        return [set(prediction.labels) for prediction in self._checked(X, candidates)]
 
     def current_calibration(self) -> Calibration:
         """The fitted calibration; before `fit`, one that needs no labelled document and cuts at `threshold`."""
-        if fitted := self._fitted():
-            return fitted.calibration
-        spec = backbone_spec(self.backbone) if isinstance(self.backbone, str) else self.backbone.spec
-        competition = spec.competition if self.competition is None else self.competition
-        ready = UnfittedCalibration(temperature=spec.temperature, competition=competition, threshold=self.threshold)
-        return ready.for_labels(len(self._labels()))
+        return self._state().calibration
 
     def with_threshold(self, threshold: float) -> Self:
         """A copy that cuts every label at this probability, whatever was fitted."""
         other = copy.copy(self)
         other.threshold = threshold
-        if fitted := self._fitted():
-            other.fitted_ = replace(fitted, calibration=fitted.calibration.with_threshold(threshold))
+        if hasattr(self, "fitted_"):
+            calibration = self.fitted_.calibration.with_threshold(threshold)
+            other.fitted_ = replace(self.fitted_, calibration=calibration)
         return other
 
     def check(self) -> Self:
-        """An error for whatever the options could not be used with; neither weights nor documents are needed."""
+        """An error for options that nothing goes by or that do not go together; needs neither weights nor documents."""
         self._scorer({})
         shortlist_of(self.shortlist)
         blend_of(self.blend)
@@ -201,12 +200,12 @@ class SetScoreClassifier(TextClassifier):
         if self.store is not None:
             open_store(self.store)
         if self.labels is not None:
-            self.current_calibration()
+            self._state()
         return self
 
     def save(self, path: str | Path) -> None:
         """Writes parameters, labels and what was fitted as JSON; no weights, no pickle."""
-        persistence.save(path, self.get_params(deep=False), self._labels(), self._fitted())
+        persistence.save(path, self.get_params(deep=False), self._labels(), getattr(self, "fitted_", None))
 
     @classmethod
     def load(cls, path: str | Path, *, allow: Sequence[str] = ()) -> Self:
@@ -223,8 +222,8 @@ class SetScoreClassifier(TextClassifier):
 
     @property
     def regime(self) -> str:
-        """ "zero-shot" before `fit`, "calibrated" after it."""
-        return ZERO_SHOT if self._fitted() is None else CALIBRATED
+        """What its probabilities rest on: "zero-shot" before `fit`, "calibrated" after it."""
+        return self.fitted_.regime if hasattr(self, "fitted_") else ZERO_SHOT
 
     @property
     def identity(self) -> str:
@@ -242,15 +241,21 @@ class SetScoreClassifier(TextClassifier):
     # The parts
 
     def _labels(self) -> LabelSet:
-        fitted = self._fitted()
-        return LabelSet.of(self.labels) if fitted is None else fitted.labels
+        return self.fitted_.labels if hasattr(self, "fitted_") else LabelSet.of(self.labels)
 
-    def _fitted(self) -> Fitted | None:
-        return getattr(self, "fitted_", None)
-
-    def _shortlist(self) -> Shortlist | Descent | None:
-        fitted = self._fitted()
-        return shortlist_of(self.shortlist) if fitted is None else fitted.shortlist
+    def _state(self) -> Fitted:
+        """What `fit` learned; before it, what stands in for that: the options, and two numbers of the model."""
+        if hasattr(self, "fitted_"):
+            return self.fitted_
+        labels = LabelSet.of(self.labels)
+        spec = backbone_spec(self.backbone) if isinstance(self.backbone, str) else self.backbone.spec
+        competition = spec.competition if self.competition is None else self.competition
+        calibration = UnfittedCalibration(
+            temperature=spec.temperature, competition=competition, threshold=self.threshold
+        ).for_labels(len(labels))
+        blend = None if self.blend is None else blend_of(self.blend)
+        shortlist = None if self.shortlist is None else shortlist_of(self.shortlist)
+        return Fitted(labels, calibration, blend, shortlist=shortlist, regime=ZERO_SHOT)
 
     def _scorer(self, learned: Mapping[str, Any]) -> scorers.Scorer:
         reading = scorers.Reading(self.long_documents, self.pool, self.overlap)
@@ -258,12 +263,7 @@ class SetScoreClassifier(TextClassifier):
 
     def _backbone(self) -> Backbone:
         backbone = load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
-        if self.store is not None:
-            backbone = CachedBackbone(backbone, open_store(self.store))
-        fitted = self._fitted()
-        if fitted is not None and fitted.identity not in (None, backbone.identity):
-            warnings.warn(IdentityWarning.of(backbone.spec.name), stacklevel=4)
-        return backbone
+        return backbone if self.store is None else CachedBackbone(backbone, open_store(self.store))
 
     def _method(self, backbone: Backbone, shortlist: Shortlist | Descent | None, learned: Mapping[str, Any]) -> Ask:
         """How texts and labels become scores."""
@@ -273,23 +273,21 @@ class SetScoreClassifier(TextClassifier):
     def _learn(
         self, backbone: Backbone, texts: Sequence[str], labels: LabelSet, gold: BoolArray | None
     ) -> dict[str, Any]:
-        """What a scorer that starts from another one learns of where that one says yes."""
+        """What a scorer that starts from another one's decisions learns about them; most scorers learn nothing."""
+        if self.scorer == "per_label":
+            return {}
         scorer = self._scorer({})
         if not isinstance(scorer, scorers.Learner):
             return {}
-        seeds = scorer.seed.score(backbone, texts, labels)
-        return fitting.learn(scorer, seeds.log_odds, gold, self.calibration)
-
-    def _blended(self, scores: Scores, texts: Sequence[str], labels: LabelSet) -> Scores:
-        fitted = self._fitted()
-        blend = blend_of(self.blend) if fitted is None else fitted.blend
-        if blend is None:
-            return scores
-        members = members_of(blend, scores.log_odds, texts, labels)
-        return replace(scores, log_odds=fitting.mixed(members, blend))
+        start = scorer.seed.score(backbone, texts, labels)
+        return fitting.learn(scorer, start.log_odds, gold, self.calibration)
 
     def _checked(self, X: Iterable[Any], candidates: Candidates) -> Predictions:
         """Predictions of documents that can all be scored: an error names those that cannot, a warning what was cut."""
         predictions = self.classify(X, candidates=candidates).checked()
         predictions.scores.warn()
         return predictions
+
+    def _warn_if_changed(self, state: Fitted, backbone: Backbone) -> None:
+        if state.identity is not None and state.identity != backbone.identity:
+            warnings.warn(IdentityWarning.of(backbone.spec.name), stacklevel=4)

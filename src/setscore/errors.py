@@ -1,7 +1,13 @@
 """Errors that explain themselves: what was got, what is allowed, what to do."""
 
 import difflib
-from collections.abc import Iterable
+import heapq
+import reprlib
+from collections.abc import Iterable, Sequence
+
+NAMED = 50  # names that a message lists
+COMPARED = 200  # names that are compared with one that is unknown
+LONG = 200  # characters of a name above which none is near it
 
 
 class SetScoreError(ValueError):
@@ -102,9 +108,43 @@ def truncation(cut: int, total: int) -> str:
     return f"{cut} of {counted(total, 'document')} {plural(cut, 'was', 'were')} truncated: only the beginning was read."
 
 
+def brief(value: object, most: int = 80) -> str:
+    """A value as a message quotes it: `repr`, cut in the middle where it is long, whatever is inside the value."""
+    short = reprlib.Repr()
+    short.maxlevel, short.maxlist, short.maxdict, short.maxstring, short.maxother = 2, 20, 20, most, most
+    try:
+        text = short.repr(value)
+    except ValueError:  # Python refuses to spell out whole numbers of thousands of digits
+        text = f"{type(value).__name__} with too many digits to show"
+    return text if len(text) <= 4 * most else f"{text[: 4 * most]}…"
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """The message for a name that is not in a registry, with the nearest one that is."""
+    """The message for a name that is not in a registry or an inventory, with the nearest one that is."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"unknown {kind} {name!r}.{hint} Known: {', '.join(sorted(names))}."
+    near = _nearest(name, names)
+    hint = f" Did you mean {near!r}?" if near else ""
+    more = f", … ({len(names)} in all)" if len(names) > NAMED else ""
+    return f"unknown {kind} {brief(name)}.{hint} Known: {', '.join(sorted(names)[:NAMED])}{more}."
+
+
+def _nearest(name: str, names: Sequence[str]) -> str | None:
+    """The name that looks most like it. Of many, only those that begin and end most alike are compared in full.
+
+    Comparing takes a tenth of a millisecond, and an inventory has thousands of labels, asked again for each row.
+    """
+    if len(name) > LONG:
+        return None
+    if len(names) > COMPARED:
+
+        def differing(other: str) -> int:
+            return max(len(name), len(other)) - _common(name, other) - _common(name[::-1], other[::-1])
+
+        names = heapq.nsmallest(COMPARED, names, key=differing)
+    return next(iter(difflib.get_close_matches(name, names, n=1)), None)
+
+
+def _common(one: str, other: str) -> int:
+    """Characters that both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (left, right) in pairs if left != right), min(len(one), len(other)))

@@ -11,7 +11,8 @@ import setscore.calibration as calibrations
 from setscore import ensemble
 from setscore.calibration import Calibration
 from setscore.ensemble import Ensemble
-from setscore.errors import FewDocumentsWarning, SetScoreError, counted
+from setscore.errors import FewDocumentsWarning, SetScoreError
+from setscore.predictions import CALIBRATED
 from setscore.records import BoolArray, FloatArray, LabelSet
 from setscore.scorers import Learner, Scorer
 
@@ -33,6 +34,7 @@ class Fitted:
     learned      what a scorer learned, as JSON values
     shortlist    the shortlist with what it remembers of the documents
     identity     of the model whose scores these were; None where it is not known
+    regime       what probabilities rest on now: see `Prediction`
     """
 
     labels: LabelSet
@@ -41,6 +43,7 @@ class Fitted:
     learned: Mapping[str, Any] = field(default_factory=dict)
     shortlist: Any = None
     identity: str | None = None
+    regime: str = CALIBRATED
 
 
 def fit(
@@ -55,8 +58,8 @@ def fit(
         warnings.warn(message, FewDocumentsWarning, stacklevel=3)
     if blend is not None and gold is not None:
         blend = ensemble.fit(members, gold, in_doubt=MODEL)
-    calibration = calibrations.make(kind)
-    return calibration.fit(mixed(members, blend), gold), blend
+    log_odds = mixed(members, blend)
+    return calibrations.make(kind).fit(log_odds, gold), blend
 
 
 def mixed(members: Mapping[str, FloatArray], blend: Ensemble | None) -> FloatArray:
@@ -97,6 +100,4 @@ def few_documents(n: int) -> str | None:
     """The warning for a slice of `n` labelled documents, or None if they are enough."""
     if n >= FEW_DOCUMENTS:
         return None
-    return (
-        f"fitted on {counted(n, 'document')}; with fewer than {FEW_DOCUMENTS}, decisions can get worse, use about 200."
-    )
+    return f"fitted on few documents ({n}): with fewer than {FEW_DOCUMENTS} decisions can get worse, use about 200."

@@ -12,7 +12,8 @@ from reprlib import repr as short
 from typing import Any
 
 import setscore.calibration as calibrations
-from setscore.backbones import split_name, with_allowances
+from setscore import scorers
+from setscore.backbones import BACKBONES, check_backbone, check_name, split_name, with_allowances
 from setscore.calibration.spelling import options_of
 from setscore.ensemble import Ensemble, blend_of
 from setscore.errors import DataFileError, SetScoreError, unknown_name
@@ -77,10 +78,9 @@ def _restored(content: dict[str, Any], allow: Sequence[str]) -> tuple[dict[str, 
     params = dict(content["params"])
     _refuse_consent(params)
     labels = LabelSet.of(params["labels"])
+    _check_values(params)
     params["backbone"] = with_allowances(params["backbone"], tuple(allow))
     params["verbalizer"] = Verbalizer(**params["verbalizer"])
-    check_calibration(params["calibration"], "params.calibration.")
-    calibrations.make(params["calibration"])
     shortlist = shortlist_of(params.get("shortlist"))
     blend = blend_of(params.get("blend"))
     state = content["calibration"]
@@ -97,12 +97,27 @@ def _restored(content: dict[str, Any], allow: Sequence[str]) -> tuple[dict[str, 
     )
 
 
+def _check_values(params: Mapping[str, Any]) -> None:
+    """Names that nothing goes by, and options out of their range: an error here, not at the first prediction."""
+    Template(params["template"])
+    reading = scorers.Reading(params["long_documents"], params["pool"], params["overlap"])
+    scorers.make(params["scorer"], Template(params["template"]), reading)
+    check_calibration(params["calibration"], "params.calibration.")
+    calibrations.make(params["calibration"])
+    name, _ = split_name(params["backbone"])
+    if name in BACKBONES:
+        check_backbone(name, attention=params["attention"])
+    else:
+        check_name(params["backbone"])
+
+
 def _refuse_consent(params: Mapping[str, Any]) -> None:
     """A file cannot say that its model may run code, nor where something is written."""
     _, options = split_name(params["backbone"])
     if options.allow:
         wanted = ", ".join(options.allow)
-        raise FieldError("params.backbone", f"a model without allow={wanted}: consent is yours, give it", wanted)
+        yours = f"a model without allow={wanted}: consent is not a file's to give, say allow={wanted} when loading it"
+        raise FieldError("params.backbone", yours, params["backbone"])
     shortlist = params.get("shortlist")
     if isinstance(shortlist, dict) and shortlist.get("cache") is not None:
         raise FieldError("params.shortlist.cache", "null: a file does not choose where to write", shortlist["cache"])

@@ -1,7 +1,6 @@
 """The values that flow through SetScore. All are frozen; stages take values and return new ones."""
 
 import re
-import reprlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from setscore.errors import (
     LabelWarning,
     SetScoreError,
     TruncationWarning,
+    brief,
     counted,
     plural,
     unknown_name,
@@ -70,39 +70,49 @@ class LabelSet:
         seen: dict[str, int] = {}
         for position, name in enumerate(self.names):
             if name.strip() in seen:
-                first = seen[name.strip()]
-                places = f"at {first} and {position}"
-                raise LabelError(f"label {name!r} stands twice, {places}. Remove one of them. Labels count from 0.")
+                places = f"at {seen[name.strip()]} and {position}"
+                raise LabelError(
+                    f"label {brief(name)} is listed twice, {places}. Remove one of them. Labels count from 0."
+                )
             seen[name.strip()] = position
         self._check_parents()
         self._warn_alike()
 
     def _warn_alike(self) -> None:
-        """Names that differ in capitals or spaces alone are rarely meant as two labels, but they may be."""
+        """Names that differ only in capitals or spaces are rarely meant as two labels, but they may be."""
         first: dict[str, str] = {}
         for name in self.names:
             other = first.setdefault(" ".join(name.casefold().split()), name)
             if other != name:
                 warnings.warn(
-                    f"the labels {other!r} and {name!r} differ in capitals or spaces alone, and are asked as two. If"
-                    " they are one, remove one of them.",
+                    f"the labels {brief(other)} and {brief(name)} differ only in capitals or spaces, and are asked as"
+                    " two. If they are one, remove one of them.",
                     LabelWarning,
                     stacklevel=4,
                 )
 
     def _check_parents(self) -> None:
-        """Every parent is a label, and no label is above itself."""
-        above = {label.name: label.parent for label in self.labels if label.parent is not None}
-        for name, parent in above.items():
-            if parent not in self._positions:
-                known = unknown_name("label", parent, self.names[:50])
-                raise LabelError(f"the parent of label {name!r} is no label itself: {known}")
-        for name in above:
-            steps, place = 0, above.get(name)
-            while place is not None and steps <= len(above):
-                steps, place = steps + 1, above.get(place)
-            if place is not None:
-                raise LabelError(f"label {name!r} is above itself: its parents go round in a circle.")
+        """Every parent is a label, and no label is above itself. Each is visited once, however long the chains are."""
+        for label in self.labels:
+            if label.parent is None:
+                continue
+            if problem := text_problem(label.parent):
+                raise LabelError(
+                    f"the parent of label {brief(label.name)} {problem}. Give the name of a label, or None."
+                )
+            if label.parent not in self._positions:
+                known = unknown_name("label", label.parent, self.names)
+                raise LabelError(f"the parent of label {brief(label.name)} is not a label: {known}")
+        checked: set[int] = set()
+        for start in range(len(self)):
+            place, path = start, dict[int, None]()
+            while place >= 0 and place not in checked:
+                if place in path:
+                    name = brief(self.names[place])
+                    raise LabelError(f"label {name} is its own ancestor: its parents form a circle.")
+                path[place] = None
+                place = int(self.parents[place])
+            checked.update(path)
 
     @classmethod
     def of(cls, source: Any) -> "LabelSet":
@@ -112,7 +122,9 @@ class LabelSet:
         if source is None:
             raise LabelError("no labels were given. Give a list of names, a dict {name: description} or Label objects.")
         if isinstance(source, str):
-            raise LabelError(f"labels must be a list, got the one string {source!r}. Write labels=[{source!r}].")
+            raise LabelError(
+                f"labels must be a list, got the one string {brief(source)}. Write labels=[{brief(source)}]."
+            )
         if isinstance(source, Mapping):
             return cls(tuple(_label(name, value) for name, value in source.items()))
         return cls(tuple(entry if isinstance(entry, Label) else Label(entry) for entry in source))
@@ -155,17 +167,17 @@ class LabelSet:
         for row, names in enumerate(sets):
             _refuse_string(names, row, what)
             if not isinstance(names, Iterable):
-                raise LabelError(f"{what}s of document {row} must be a list of names, got {names!r}.")
+                raise LabelError(f"{what}s of document {row} must be a list of names, got {brief(names)}.")
             for name in names:
                 if not isinstance(name, str):
-                    raise LabelError(f"{what}s of document {row} must be names, got {name!r}.")
+                    raise LabelError(f"{what}s of document {row} must be names, got {brief(name)}.")
                 if name in self._positions:
                     matrix[row, self._positions[name]] = True
                 else:
                     unknown[name] = unknown.get(name, 0) + 1
         if unknown:
-            counts = ", ".join(f"{name!r} ({counted(count, 'time')})" for name, count in list(unknown.items())[:5])
-            first = unknown_name(what, next(iter(unknown)), self.names[:50])
+            counts = ", ".join(f"{brief(name)} ({counted(count, 'time')})" for name, count in list(unknown.items())[:5])
+            first = unknown_name(what, next(iter(unknown)), self.names)
             total = sum(unknown.values())
             are = plural(total, "is", "are")
             raise LabelError(f"{counted(total, what)} {are} not in the inventory: {counts}. {first}")
@@ -264,7 +276,7 @@ def steps(progress: Progress | None, what: str, total: int) -> Callable[[int], N
 def text_problem(value: object) -> str | None:
     """What makes `value` useless as a text, or None. Reads on after a subject: "document 3" + " is empty"."""
     if not isinstance(value, str):
-        kind = "None" if value is None else f"{reprlib.repr(value)} of type {type(value).__name__}"
+        kind = "None" if value is None else f"{brief(value)} of type {type(value).__name__}"
         return f"is {kind}, not a text"
     if not value.strip():
         return "is empty or blank"
@@ -319,9 +331,10 @@ def _label(name: Any, value: Any) -> Label:
     """From a description, or a mapping of `description` and `parent`."""
     if not isinstance(value, Mapping):
         return Label(name, None if value == "" else value)
-    if unknown := sorted(set(value) - {"description", "parent"}):
-        raise LabelError(f"label {name!r} has a description and perhaps a parent, got {', '.join(map(str, unknown))}.")
-    return Label(name, value.get("description") or None, value.get("parent") or None)
+    if unknown := sorted(map(str, set(value) - {"description", "parent"})):
+        raise LabelError(f"label {brief(name)} has a description and perhaps a parent, got {', '.join(unknown)[:200]}.")
+    given = (value.get(key) for key in ("description", "parent"))
+    return Label(name, *(None if part == "" else part for part in given))  # False is no empty text, but a mistake
 
 
 def _plain(text: Any) -> Any:
@@ -354,4 +367,4 @@ def names_in(y: Any) -> list[str]:
 def _refuse_string(names: Any, row: int, what: str) -> None:
     """A string would be read as a set of letters."""
     if isinstance(names, str):
-        raise LabelError(f"{what}s of document {row} must be a list of names, got the string {names!r}.")
+        raise LabelError(f"{what}s of document {row} must be a list of names, got the string {brief(names)}.")

@@ -2,102 +2,21 @@
 
 import hashlib
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers
+from llama_library import MASK, WORDS, made_file
 
-from setscore.backbones import llama_cpp, load_backbone
+from setscore.backbones import load_backbone
+from setscore.backbones.shelf import SHELF
 from setscore.errors import BackboneError, MissingExtraError
 from setscore.prompts import Template
 from setscore.records import Query, Slot
 
-WORDS = ["<unk>", "yes", "no", "oil", "rain", "Document", ":", "?", "Answer", "Question", "Does", "this", "express"]
-MASK = 7
-
-
-class Library:
-    """Logits are the sum of the prompt's tokens times the token asked for, plus the place that is read."""
-
-    def __init__(self, architecture="dream"):
-        self.architecture, self.causal, self.freed, self.prompts = architecture, True, 0, []
-
-    def llama_backend_init(self): ...
-    def llama_model_default_params(self): ...
-    def llama_model_load_from_file(self, path, _):
-        return b"broken" not in path
-
-    def llama_context_default_params(self):
-        return SimpleNamespace()
-
-    def llama_init_from_model(self, model, params):
-        assert params.n_ubatch == params.n_ctx
-        return True
-
-    def llama_set_causal_attn(self, context, causal):
-        self.causal = causal
-
-    def llama_set_n_threads(self, context, threads, batch):
-        self.threads = threads
-
-    def llama_model_meta_val_str(self, model, key, buffer, size):
-        found = {b"general.architecture": self.architecture, b"tokenizer.ggml.mask_token_id": str(MASK)}.get(key)
-        if found is None:
-            return -1
-        buffer.value = found.encode()
-        return len(found)
-
-    def llama_get_memory(self, context): ...
-    def llama_memory_clear(self, memory, data): ...
-
-    def llama_batch_init(self, tokens, embeddings, sequences):
-        numbers = [0] * tokens
-        lists = {name: list(numbers) for name in ("token", "pos", "n_seq_id", "logits")}
-        return SimpleNamespace(n_tokens=0, seq_id=[[0] for _ in numbers], **lists)
-
-    def llama_batch_free(self, batch):
-        self.freed += 1
-
-    def llama_log_callback(self, function):
-        return function
-
-    def llama_log_set(self, function, data):
-        function(4, b"something went wrong\n", data)
-
-    def llama_model_size(self, model):
-        return 5_000_000_000
-
-    def llama_model_n_params(self, model):
-        return 8_000_000_000
-
-    def llama_model_desc(self, model, buffer, size):
-        buffer.value = b"dream 7B Q4_K - Medium"
-
-    def llama_encode(self, context, batch):
-        assert not self.causal
-        assert all(batch.logits)
-        assert batch.pos == list(range(batch.n_tokens))
-        self.prompts.append(batch)
-        return 0
-
-    def llama_get_logits_ith(self, context, place):
-        assert self.prompts[-1].logits[place]
-        return [float(number * sum(self.prompts[-1].token) + place * number) for number in range(len(WORDS))]
-
 
 @pytest.fixture
 def file(tmp_path, monkeypatch):
-    library = Library()
-    monkeypatch.setitem(sys.modules, "llama_cpp", library)
-    for cached in (llama_cpp._opened, llama_cpp._spec, llama_cpp._log):
-        cached.cache_clear()
-    made = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
-    made.save(str(tmp_path / "tokenizer.json"))
-    path = tmp_path / "dream.gguf"
-    path.write_bytes(b"GGUF")
-    return SimpleNamespace(name=str(path), library=library)
+    return made_file(tmp_path, monkeypatch)
 
 
 def test_a_prompt_is_read_whole_and_one_place_before_the_slot(file):
@@ -107,7 +26,7 @@ def test_a_prompt_is_read_whole_and_one_place_before_the_slot(file):
     place = batch.n_tokens - 2  # the slot ends the prompt, Dream reads before it
     assert batch.token[-1] == MASK
     assert answer[0] == -(sum(batch.token) + place)
-    assert (file.library.causal, file.library.freed, backbone.attention) == (False, 1, "exact")
+    assert (file.library.causal, file.library.batches_freed, backbone.attention) == (False, 1, "exact")
 
 
 def test_with_a_memory_it_is_cleared_and_logits_are_taken_at_the_slots(file, monkeypatch):
@@ -146,7 +65,9 @@ def test_a_file_is_opened_once_whatever_the_threads(file, monkeypatch):
 
 def test_order_and_several_slots(file):
     backbone = load_backbone(file.name)
-    queries = [Query("Document", text, (": ?", Slot(), "Answer", Slot())) for text in ("oil rain", "oil", "oil rain")]
+    queries = [
+        Query("Document", text, (": this", Slot(), "Answer", Slot())) for text in ("oil rain", "oil", "oil rain")
+    ]
     answers = backbone.log_odds(queries)
     assert [len(answer) for answer in answers] == [2, 2, 2]
     assert np.array_equal(answers[0], answers[2])
@@ -164,16 +85,65 @@ def test_what_is_refused(file, tmp_path, monkeypatch):
     (tmp_path / "tokenizer.json").unlink()
     with pytest.raises(BackboneError, match=r"put tokenizer.json of the original checkpoint beside"):
         load_backbone(file.name)
-    llama_cpp._spec.cache_clear()
     file.library.architecture = "llama"
     with pytest.raises(BackboneError, match=r"is of the architecture llama; as .* llama.cpp runs llada, dream"):
         load_backbone(file.name)
 
 
+@pytest.mark.parametrize(
+    ("mask", "message"),
+    [
+        ("seven", "FILE: tokenizer.ggml.mask_token_id is the number of a token, got 'seven'. Get the file again."),
+        ("-1", "FILE: tokenizer.ggml.mask_token_id is the number of a token, got '-1'. Get the file again."),
+        ("13", "FILE: mask_token_id is one of the tokens 0 to 12 that the weights have, got 13."),
+        ("3", "FILE: mask_token_id is 7, the token '<|mask|>' of its tokenizer, got 3, which is 'oil'."),
+    ],
+)
+def test_a_mask_that_is_not_the_tokenizers(file, mask, message):
+    file.library.mask = mask
+    with pytest.raises(BackboneError) as caught:
+        load_backbone(file.name)
+    assert str(caught.value) == message.replace("FILE", file.name)
+
+
+def test_a_file_without_a_mask_takes_that_of_the_tokenizer(file):
+    file.library.mask = None
+    assert load_backbone(file.name).prompter.mask == MASK
+
+
+def test_tokens_that_the_weights_do_not_have_are_named(file, monkeypatch):
+    """Their logits would be read from beyond the end of the array."""
+    monkeypatch.setattr(file.library, "llama_vocab_n_tokens", lambda _: len(WORDS) - 1)
+    message = r"has the token 'express' with the number 12, and the weights have tokens 0 to 11\. Take both from one"
+    with pytest.raises(BackboneError, match=message):
+        load_backbone(file.name)
+
+
+def test_two_files_in_turn_are_opened_once_and_freed_when_they_go(file, tmp_path):
+    other = tmp_path / "other.gguf"
+    other.write_bytes(b"GGUF too")
+    for _ in range(3):
+        first, second = load_backbone(file.name), load_backbone(str(other))
+        assert first.identity != second.identity
+    assert file.library.opened == [file.name, str(other)]
+    SHELF.clear()
+    assert file.library.freed == []  # both are in use
+    del first
+    assert file.library.freed == [f"context of the model of {file.name}", f"model of {file.name}"]
+    del second
+    assert len(file.library.freed) == 4
+
+
+def test_a_context_that_does_not_fit_lets_the_model_go(file, monkeypatch):
+    monkeypatch.setattr(file.library, "llama_init_from_model", lambda *_: None)
+    with pytest.raises(BackboneError, match=r"llama\.cpp has no memory for a context of 2048 tokens\."):
+        load_backbone(file.name)
+    assert file.library.freed == [f"model of {file.name}"]
+
+
 def test_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
-    llama_cpp._opened.cache_clear()
-    llama_cpp._spec.cache_clear()
+    SHELF.clear()
     (tmp_path / "x.gguf").write_bytes(b"GGUF")
     with pytest.raises(MissingExtraError, match=r"a .gguf file needs the extra 'llamacpp'"):
         load_backbone(str(tmp_path / "x.gguf"))

@@ -12,6 +12,7 @@ pytest.importorskip("torch")
 from commands import setscore
 
 from setscore.backbones import RunOptions, llama_cpp, load_backbone
+from setscore.backbones.shelf import SHELF
 from setscore.errors import BackboneError
 from setscore.prompts import Template
 from setscore.records import Query, Slot
@@ -41,8 +42,7 @@ def test_the_same_log_odds(pair, flash, monkeypatch):
         return made
 
     monkeypatch.setattr(library, "llama_context_default_params", settings)
-    llama_cpp._opened.cache_clear()
-    llama_cpp._spec.cache_clear()
+    SHELF.clear()
     theirs = load_backbone(str(file), threads=1)
     expected, found = (np.concatenate(backbone.log_odds(QUERIES)) for backbone in (ours, theirs))
     assert np.ptp(expected) > 0.1
@@ -65,7 +65,8 @@ def test_facts_come_from_the_file(pair):
     family = file.stem
     for fact in (
         "revision   local file with SHA-256 ", f"B parameters, architecture {family}\n", "all F32, as the file has it",
-        "GB for the weights", "'<|mdm_mask|>' (5)", "1 before the slot" if family == "dream" else "at the slot",
+        "GB for the weights", f"'{checkpoints.MASKS[family]}' (5)",
+        "1 before the slot" if family == "dream" else "at the slot",
     ):  # fmt: skip
         assert fact in out
 

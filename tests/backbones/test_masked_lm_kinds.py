@@ -1,6 +1,5 @@
 """BERT, RoBERTa, DeBERTa-v2 and ModernBERT in their own files and with tokenizers of their own kinds."""
 
-import json
 import shutil
 
 import masked_models
@@ -161,45 +160,11 @@ def test_pickles_are_refused_unless_allowed(folders, tmp_path):
     assert "SHA-256" in allowed.facts()["revision"]
 
 
-CODE = """
-from pathlib import Path
-
-from transformers import BertConfig, BertForMaskedLM
-
-Path(MARK).touch()
-
-
-class OwnConfig(BertConfig):
-    model_type = "own-bert"
-
-
-class OwnForMaskedLM(BertForMaskedLM):
-    config_class = OwnConfig
-
-    def forward(self, *args, **kwargs):
-        found = super().forward(*args, **kwargs)
-        found.logits = 2 * found.logits
-        return found
-"""
-
-
-def own_code(folders, folder, *, model_type):
-    """BERT whose config.json names a module that lies beside it."""
-    shutil.copytree(folders["bert"], folder)
-    config = json.loads((folder / "config.json").read_text())
-    config["auto_map"] = {"AutoConfig": "modeling_own.OwnConfig", "AutoModelForMaskedLM": "modeling_own.OwnForMaskedLM"}
-    config |= {"model_type": model_type, "architectures": ["OwnForMaskedLM"]}
-    (folder / "config.json").write_text(json.dumps(config))
-    mark = str(folder.with_name("was_run"))
-    (folder / "modeling_own.py").write_text(CODE.replace("MARK", repr(mark)))
-    return folder
-
-
 @pytest.mark.parametrize("model_type", ["own-bert", "bert"])
 def test_code_that_comes_with_a_model_is_refused_unless_allowed(folders, tmp_path, monkeypatch, model_type):
     """Even where transformers has a class of that type: the author's model is another one."""
     monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
-    folder = own_code(folders, tmp_path / f"own_{model_type}", model_type=model_type)
+    folder = masked_models.own_code(folders["bert"], tmp_path / f"own_{model_type}", model_type=model_type)
     with pytest.raises(BackboneError, match=r"code of its own, which is not run unless you say allow='remote-code'"):
         load(folder)
     assert not (tmp_path / "was_run").exists()

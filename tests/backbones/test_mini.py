@@ -205,6 +205,37 @@ def test_a_damaged_or_missing_file_is_refused(tmp_path):
         MiniBackbone(attention="shared", verbalizer=Verbalizer("yes", "no"), folder=folder)
 
 
+DAMAGED = (
+    "FOLDER/manifest.json is damaged: it must give a SHA-256 for model.onnx and tokenizer.json, and name no folder."
+    " Install the package again."
+)
+WHOLE = {"model.onnx": "0", "tokenizer.json": "0"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "FOLDER is no setscore-mini: manifest.json cannot be read (Expecting property name enclosed in double"
+              " quotes: line 1 column 2 (char 1))."),
+        ("[]", "FOLDER/manifest.json is a JSON object, got []. Get the file again."),
+        ("[" * 10**5, "FOLDER is no setscore-mini: manifest.json cannot be read (values are nested deeper than 32"
+                      " levels)."),
+        ("{}", DAMAGED),
+        ('{"sha256": 3}', "FOLDER/manifest.json: sha256 is an object or null, got 3. Get the file again."),
+        (json.dumps({"sha256": WHOLE | {"tokenizer.json": None}}), DAMAGED),
+        (json.dumps({"sha256": WHOLE | {"../other": "0"}}), DAMAGED),
+        (json.dumps({"sha256": WHOLE}), "FOLDER/model.onnx is damaged: its SHA-256 is not the recorded one. Install it"
+                                        " again."),
+    ],
+)  # fmt: skip
+def test_a_manifest_that_cannot_be(tmp_path, content, message):
+    shutil.copytree(default_folder(), tmp_path / "mini")
+    (tmp_path / "mini" / "manifest.json").write_text(content)
+    with pytest.raises(BackboneError) as caught:
+        load_backbone(str(tmp_path / "mini"))
+    assert str(caught.value).replace(str(tmp_path / "mini"), "FOLDER") == message
+
+
 def test_a_folder_of_the_recipe_is_a_backbone_too(tmp_path):
     folder = tmp_path / "package"
     shutil.copytree(default_folder(), folder)

@@ -6,7 +6,7 @@ from slices import NOT_ASKED, biased, f1
 
 from setscore.calibration import AutoCalibration, LevelledCalibration, ShrunkCalibration, TemperatureCalibration
 from setscore.calibration.auto import CANDIDATES
-from setscore.calibration.folds import assign
+from setscore.calibration.base import assign_folds
 from setscore.metrics import decision_metrics
 
 
@@ -23,7 +23,7 @@ def test_the_scores_are_those_of_documents_that_were_not_fitted_on(objective):
     log_odds, gold = biased(1, documents=60)
     options = {"objective": objective} | ({"cost": (1.0, 3.0)} if objective == "cost" else {})
     calibration = AutoCalibration(**options).fit(log_odds, gold)
-    fold = assign(60)
+    fold = assign_folds(60)
     for name, kind in CANDIDATES.items():
         decisions = np.zeros_like(gold)
         for number in range(5):

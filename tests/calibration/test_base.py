@@ -12,7 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from slices import NOT_ASKED, slices
 
-from setscore.calibration import CALIBRATIONS, Calibration, TemperatureCalibration, UnfittedCalibration, fit, restore
+from setscore import fitting
+from setscore.calibration import CALIBRATIONS, Calibration, TemperatureCalibration, UnfittedCalibration, restore
 from setscore.errors import FewDocumentsWarning, SetScoreError
 
 # MAPIE, an extra, stands behind "conformal", which needs more documents than these tests give.
@@ -189,9 +190,9 @@ def test_another_threshold_is_a_copy():
 
 
 def test_a_small_slice_is_fitted_with_a_warning():
-    with pytest.warns(FewDocumentsWarning, match="fitted on 4 documents; with fewer than 50"):
-        fit("temperature", LOG_ODDS, GOLD)
+    with pytest.warns(FewDocumentsWarning, match=r"fitted on few documents \(4\): with fewer than 50"):
+        fitting.fit({"model": LOG_ODDS}, GOLD, "temperature")
     many = np.tile(LOG_ODDS, (13, 1)), np.tile(GOLD, (13, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fit("temperature", *many)
+        fitting.fit({"model": many[0]}, many[1], "temperature")

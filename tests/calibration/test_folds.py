@@ -5,15 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setscore.calibration.folds import FOLDS, assign, log_loss
+from setscore.calibration.base import FOLDS, assign_folds
+from setscore.calibration.platt import log_loss
 
 
 @given(st.integers(1, 300))
 def test_folds_are_equal_in_size_and_always_the_same(documents):
-    sizes = np.bincount(assign(documents))
+    sizes = np.bincount(assign_folds(documents))
     assert len(sizes) == min(FOLDS, documents)
     assert sizes.max() - sizes.min() <= 1
-    np.testing.assert_array_equal(assign(documents), assign(documents))
+    np.testing.assert_array_equal(assign_folds(documents), assign_folds(documents))
 
 
 def test_log_loss_is_the_mean_over_what_was_asked():

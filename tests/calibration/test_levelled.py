@@ -8,8 +8,7 @@ from slices import NOT_ASKED, biased, f1, slices
 
 from setscore.calibration import AutoCalibration, LevelledCalibration, PlattCalibration, restore
 from setscore.calibration.auto import LabelByLabel
-from setscore.calibration.levelled import OWN
-from setscore.calibration.platt import common_strengths
+from setscore.calibration.platt import OWN, common_strengths
 
 
 def shifted(seed, documents=300, labels=8):

@@ -8,7 +8,7 @@ from scipy.special import expit
 from slices import NOT_ASKED, biased, slices
 
 from setscore.calibration import PlattCalibration, TemperatureCalibration
-from setscore.calibration.folds import assign
+from setscore.calibration.base import assign_folds
 from setscore.calibration.objectives import steady_thresholds
 from setscore.calibration.platt import STRENGTHS, common_strengths, newton
 from setscore.metrics import probability_metrics
@@ -156,7 +156,7 @@ def test_biases_that_are_noise_are_pulled_hardest():
 
 def test_thresholds_are_chosen_on_documents_that_the_fit_had_not_seen():
     log_odds, gold = biased(10, documents=50)
-    calibration, fold, logits = PlattCalibration().fit(log_odds, gold), assign(50), np.empty(log_odds.shape)
+    calibration, fold, logits = PlattCalibration().fit(log_odds, gold), assign_folds(50), np.empty(log_odds.shape)
     for number in range(5):
         slope, common, own = solve(log_odds[fold != number], gold[fold != number], calibration.strength_)
         logits[fold == number] = slope * log_odds[fold == number] + common + own

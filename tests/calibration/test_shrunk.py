@@ -6,16 +6,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from slices import NOT_ASKED, f1, slices
 
-from setscore.calibration import ShrunkCalibration, shrunk
+from setscore.calibration import ShrunkCalibration, temperature
 from setscore.calibration.objectives import best_thresholds
-from setscore.calibration.shrunk import STRENGTHS, Cuts
+from setscore.calibration.temperature import STRENGTHS, Cuts
 
 EIGHTHS = st.integers(-64, 64).map(lambda i: i / 8)  # far enough apart for every transformation below
 
 
 def fitted_with(strength, log_odds, gold):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(shrunk, "STRENGTHS", (strength,))
+        patched.setattr(temperature, "STRENGTHS", (strength,))
         return ShrunkCalibration().fit(log_odds, gold)
 
 

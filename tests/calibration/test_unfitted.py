@@ -10,7 +10,7 @@ from slices import NOT_ASKED
 
 from setscore import SetScoreClassifier
 from setscore.backbones import backbone_spec
-from setscore.calibration import UnfittedCalibration, unfitted
+from setscore.calibration import UnfittedCalibration
 from setscore.calibration.unfitted import SHARPNESS, others
 from setscore.errors import SetScoreError
 
@@ -95,7 +95,23 @@ def test_the_classifier_takes_the_backbones_numbers():
     assert classifier.current_calibration().choice_ == (
         f"nothing fitted: temperature {spec.temperature:g}, competition {spec.competition:g}"
     )
-    assert unfitted("llada-8b-instruct", 3, 0.3).thresholds_.tolist() == [0.3] * 3
+    large = SetScoreClassifier(["a", "b", "c"], backbone="llada-8b-instruct", threshold=0.3).current_calibration()
+    assert large.thresholds_.tolist() == [0.3] * 3
+
+
+def test_competition_can_be_chosen_and_0_asks_each_label_for_itself():
+    documents, labels = ["I want my money back for the broken lamp."], ["refund", "complaint", "broken lamp"]
+    together = SetScoreClassifier(labels, competition=0).predict_proba(documents)[0]
+    alone = [SetScoreClassifier([label], competition=0).predict_proba(documents)[0, 0] for label in labels]
+    np.testing.assert_allclose(together, alone, atol=0.02)
+    usual = SetScoreClassifier(labels).classify(documents)
+    assert usual.competition == backbone_spec("setscore-mini").competition
+    assert SetScoreClassifier(labels, competition=0).classify(documents).competition == 0
+    np.testing.assert_array_equal(
+        list(usual[0].raw.values()), 1 / (1 + np.exp(-np.array(list(usual[0].log_odds.values()))))
+    )
+    with pytest.raises(SetScoreError, match=r"competition lies between 0 \(independent\) and 1 \(one label\), got 2"):
+        SetScoreClassifier(labels, competition=2).predict(documents)
 
 
 @pytest.mark.parametrize(

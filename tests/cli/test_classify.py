@@ -174,7 +174,7 @@ def test_a_bad_row_fails_alone(tmp_path):
     assert code == 1
     assert err == "4 of 6 rows failed; the others were classified.\n"
     records = json.loads(out)
-    assert [record["id"] for record in records] == ["a", "2", "c", "4", "e", "f"]
+    assert [record["id"] for record in records] == ["a", "row 2", "c", "row 4", "e", "f"]
     assert records[0]["labels"] == ["oil"]
     assert list(records[5]["probabilities"]) == ["sports"]
     assert records[1]["error"].startswith("row 2 is not valid JSON (")
@@ -186,8 +186,8 @@ def test_a_bad_row_fails_alone(tmp_path):
 def test_repeated_ids_are_told_and_all_rows_are_kept(tmp_path):
     (tmp_path / "rows.csv").write_text("id,text\na,Oil.\n3,Rain.\n,Snow.\na,Music.\n")
     code, out, err = classify("-f", "rows.csv", "-l", "oil", "--format", "jsonl", folder=tmp_path)
-    assert (code, [json.loads(line)["id"] for line in out.splitlines()]) == (0, ["a", "3", "3", "a"])
-    assert err == "2 of 4 rows repeat an id, the first is '3' in rows 2 and 3; all rows are kept.\n"
+    assert (code, [json.loads(line)["id"] for line in out.splitlines()]) == (0, ["a", "3", "row 3", "a"])
+    assert err == "1 of 4 rows repeats an id, the first is 'a' in rows 1 and 4; all rows are kept.\n"
 
 
 def test_an_id_column_that_is_named_must_be_there(folder):
@@ -334,7 +334,7 @@ def test_labels_that_differ_in_capitals_alone_are_told_once_as_a_plain_line():
     code, out, err = setscore("classify", "My bill is wrong.", "--labels", "billing, Billing", "--format", "jsonl")
     assert (code, list(json.loads(out)["probabilities"])) == (0, ["billing", "Billing"])
     assert err == (
-        "the labels 'billing' and 'Billing' differ in capitals or spaces alone, and are asked as two. If they are one,"
+        "the labels 'billing' and 'Billing' differ only in capitals or spaces, and are asked as two. If they are one,"
         " remove one of them.\n"
     )
 

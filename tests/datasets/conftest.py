@@ -37,3 +37,22 @@ def put_parquet(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def put_workbook(tmp_path: Path) -> Callable[..., Path]:
+    """Writes sheets of rows as an Excel file into the data folder; the first is called "first"."""
+    excel = pytest.importorskip("openpyxl")
+
+    def write(name: str, first: list[list[Any]], **others: list[list[Any]]) -> Path:
+        book = excel.Workbook()
+        book.remove(book.active)
+        for title, rows in {"first": first, **others}.items():
+            sheet = book.create_sheet(title)
+            for row in rows:
+                sheet.append(row)
+        path = tmp_path / name
+        book.save(path)
+        return path
+
+    return write

@@ -104,7 +104,7 @@ def test_gold_labels_follow_their_names_into_another_order():
     ("changes", "error", "message"),
     [
         ({"ids": ("a",)}, SetScoreError, "made test has 2 texts, but 1 id."),
-        ({"ids": ("a", "a")}, SetScoreError, "1 id of made test stands more than once, the first is 'a'."),
+        ({"ids": ("a", "a")}, SetScoreError, "1 id of made test appears more than once, the first is 'a'."),
         ({"ids": ("a", " ")}, SetScoreError, "the id of document 1 of made test is empty or blank."),
         ({"texts": ("a", "")}, DocumentError, "document 1: is empty or blank"),
         ({"gold": np.zeros((2, 4), dtype=bool)}, LabelError, r"the shape \(2, 4\); there are 2 documents and 3 labels"),

@@ -2,8 +2,10 @@ import sys
 
 import pytest
 
+from setscore.datasets import files
 from setscore.datasets.files import csv_rows, find, jsonl_rows, parquet_rows, plain_lines, read_bytes, require, shards
 from setscore.errors import DataFileError, MissingExtraError
+from setscore.storage import Limits
 
 ENDINGS = ["", ".xz", ".gz"]
 LONG = "".join(f"line {number} \u2028 {number * 7919 % 104729}\n" for number in range(20000))
@@ -61,12 +63,54 @@ def test_what_is_not_utf_8_is_named_with_its_line(put):
         plain_lines(put("a.txt", b"good\nb\xfcd\n"))
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_mark_at_the_beginning_tells_the_encoding(put, encoding, ending):
+    assert plain_lines(put("a.txt", "eins\r\nÖl \u2028 石\n".encode(encoding), ending)) == ["eins", "Öl \u2028 石"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "eins\nzwei\n".encode("utf-16-le"),
+            "{} cannot be read: it looks like UTF-16 without a byte order mark; save it as UTF-8.",
+        ),
+        ("a\n".encode("utf-16") + b"\x00", "line 1 of {} is not UTF-16-LE: truncated data. Save it as UTF-8."),
+        ("x" * 101 + "\n", "line 1 of {} is longer than 100 bytes."),
+        ("x\n" + "x" * 101, "line 2 of {} is longer than 100 bytes."),
+    ],
+)
+def test_lines_that_are_not_read(put, monkeypatch, content, message):
+    monkeypatch.setattr(files, "ROW", Limits(size=100))
+    path = put("a.txt", content)
+    with pytest.raises(DataFileError) as error:
+        plain_lines(path)
+    assert str(error.value) == message.format(path)
+
+
+@pytest.mark.parametrize("ending", [".xz", ".gz"])
+def test_what_a_small_file_unpacks_to_is_bounded(put, monkeypatch, ending):
+    monkeypatch.setattr(files, "UNPACKED", 2**20)
+    monkeypatch.setattr(files, "WHOLE", Limits(size=2**20))
+    path = put("a.txt", "\n" * (2**20 + 1), ending)
+    with pytest.raises(DataFileError) as error:
+        plain_lines(path)
+    assert str(error.value) == f"{path} is larger than 1 MiB unpacked. Unpack it first."
+    with pytest.raises(DataFileError) as error:
+        read_bytes(path)
+    assert str(error.value) == f"{path} cannot be read: it is larger than 1 MiB, the limit."
+    assert len(plain_lines(put("b.txt", "x\n" * 2**20))) == 2**20  # its size can be seen before it is read
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ('{"a": 1}\n{"a": ', "line 2 of .* is not valid JSON, perhaps it is cut off"),
-        ("\n[1]\n", "line 2 of .* is no JSON object, but list"),
-        ("[" * 100000, "line 1 of .* is not valid JSON"),
+        ("\n[1]\n", "line 2 of .* is not a JSON object but list"),
+        ("[" * 100000, "line 1 of .* is not valid JSON, perhaps it is cut off: it is nested more than 64 levels deep"),
+        ('{"a": 1, "a": 2}', "line 1 of .* is not valid JSON, .*: 'a' appears twice in one mapping."),
+        ('{"\\ud800": 1}', "line 1 of .* is not valid JSON, .*: the key .* holds a lone surrogate"),
     ],
 )
 def test_broken_jsonl_is_named_with_its_line(put, content, message):
@@ -82,6 +126,7 @@ def test_broken_jsonl_is_named_with_its_line(put, content, message):
         ("a,b\n1,2\n3\n", "the row that ends at line 3 of .* has fewer cells than the 2 of the header"),
         ("a,b\n1,2,3\n", "the row that ends at line 2 of .* has more cells than the 2"),
         ('a,b\n1,"2\n', "is broken at line 2, perhaps it is cut off"),
+        ("a,b,a\n1,2,3\n", "a.csv has the column 'a' twice. Rename one of them."),
     ],
 )
 def test_broken_csv_is_named_with_its_line(put, content, message):

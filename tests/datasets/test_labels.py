@@ -7,11 +7,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setscore.datasets import labels as labels_module
 from setscore.datasets import parse_labels, read_labels
+from setscore.datasets.yaml_values import parse_yaml
 from setscore.errors import DataFileError, LabelError
 from setscore.records import Label, LabelSet
+from setscore.storage import Limits
 
 NAMES = LabelSet.of(["crude oil", "sports"])
+NOT_TEXT = " not text. Put it in quotes, or leave it empty for none."
 DESCRIBED = LabelSet.of({"crude oil": "oil, gas and fuel", "sports": None})
 
 
@@ -69,12 +73,26 @@ def test_every_layout(write, name, content, labels):
         ("a.yaml", "oil: [unclosed\n", "is broken: while parsing a flow sequence"),
         ("a.yaml", "- oil\nsports: x\n", "is broken: while parsing a block collection"),
         ("a.yaml", "- !!python/name:os.system\n", "is broken: could not determine a constructor"),
-        ("a.yaml", "", "there is nothing in it. Labels are a list, or a mapping of names to descriptions."),
+        ("a.yaml", "", "the file is empty. Labels are a list, or a mapping of names to descriptions."),
         ("a.yaml", "oil\n", "labels are a list or a mapping, got str."),
         ("a.json", '["oil",', "is broken: Expecting value: line 1 column 8 (char 7)"),
-        ("a.json", "[" * 100_000, "is broken: maximum recursion depth exceeded"),
+        ("a.json", "[" * 100_000, "is broken: it is nested more than 64 levels deep"),
         ("a.json", "7", "labels are a list or a mapping, got int."),
         ("a.csv", 'name,description\noil,"crude\nsports,ball\n', "is broken: unexpected end of data"),
+        # Parsers keep the last of equal keys and say nothing; a description would be lost.
+        ("a.yaml", "oil: a\nsports: b\noil: c\n", "is broken: 'oil' appears twice in one mapping. Remove one of them."),
+        ("a.json", '{"oil": "a", "oil": "c"}', "is broken: 'oil' appears twice in one mapping. Remove one of them."),
+        ("a.csv", "name,Name\noil,gas\n", "the header has the column 'name' twice. Remove one of them."),
+        (
+            "a.json",
+            '{"oil": {"par\\ud800ent": "x"}}',
+            "is broken: the key 'par\\ud800ent' holds a lone surrogate (U+D800)",
+        ),
+        ("a.yaml", "[" * 100_000, "is broken: it is nested more than 64 levels deep"),
+        ("a.yaml", "a: &a [*a]\n", "is broken: the alias 'a' refers to itself"),
+        ("a.yaml", "- !!bool maybe\n", "is broken: a value is not what its tag says (KeyError: 'maybe')"),
+        ("a.yaml", "- !!timestamp noon\n", "is broken: a value is not what its tag says (AttributeError:"),
+        ("a.yaml", "- \x00\n", "is broken: unacceptable character #x0000: special characters are not allowed in "),
         ("a.csv", 'name\n"oil"x\n', "is broken: ',' expected after '\"'"),
         ("a.csv", "label,text\noil,crude\n", "several columns needs a header with 'name'; got ['label', 'text']."),
         ("a.csv", "oil,sports,music\n", "several columns needs a header with 'name'; got ['oil', 'sports', 'music']."),
@@ -87,7 +105,7 @@ def test_every_layout(write, name, content, labels):
         (
             "a.yaml",
             "- name: oil\n  descripton: crude\n",
-            "a label has a 'name' and perhaps a 'description' and a 'parent', got {'name",
+            "a label has a 'name' and perhaps a 'description' and a 'parent', got {'descripton': 'crude', 'name",
         ),
         (
             "a.json",
@@ -102,6 +120,8 @@ def test_broken_files(write, name, content, message):
         read_labels(path)
     assert message in str(error.value)
     assert str(path) in str(error.value)
+    assert len(str(error.value)) < 500
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +135,16 @@ def test_broken_files(write, name, content, message):
         ("a.yaml", "no: the answer no\n", "the label False was read as bool, not text. Put it in quotes."),
         ("a.yaml", "- name: 7\n", "the label 7 was read as int, not text. Put it in quotes."),
         ("a.yaml", "- [oil, sports]\n", "the label ['oil', 'sports'] was read as list, not text."),
-        ("a.yaml", "oil: no\n", "the description of label 0 is False of type bool, not a text."),
-        ("a.yaml", "- name: oil\n  description: 0\n", "the description of label 0 is 0 of type int, not a text."),
+        ("a.yaml", "oil: no\n", "the description of label 'oil' was read as bool (False)," + NOT_TEXT),
+        ("a.yaml", "oil:\n  description: off\n", "the description of label 'oil' was read as bool (False)," + NOT_TEXT),
+        ("a.yaml", "- name: oil\n  description: 0\n", "the description of label 'oil' was read as int (0)," + NOT_TEXT),
+        ("a.yaml", "- name: oil\n  parent: no\n", "the parent of label 'oil' was read as bool (False)," + NOT_TEXT),
+        ("a.yaml", "oil:\n  parent: on\n", "the parent of label 'oil' was read as bool (True)," + NOT_TEXT),
+        ("a.yaml", "oil:\n  parent: 7\n", "the parent of label 'oil' was read as int (7)," + NOT_TEXT),
+        ("a.yaml", "oil:\n  parent: 0\n", "the parent of label 'oil' was read as int (0)," + NOT_TEXT),
+        ("a.yaml", "oil:\n  parent: [gas]\n", "the parent of label 'oil' was read as list (['gas'])," + NOT_TEXT),
+        ("a.json", '{"oil": {"parent": {}}}', "the parent of label 'oil' was read as dict ({})," + NOT_TEXT),
+        ("a.json", '{"oil": [[[["a"]]]]}', "the description of label 'oil' was read as list ([[[...]]])," + NOT_TEXT),
         ("a.json", "[1, 2]", "the label 1 was read as int, not text. Put it in quotes."),
         ("a.json", '["oil", null]', "the name of label 1 is None, not a text. Labels count from 0."),
         ("a.json", '["oil", " "]', "the name of label 1 is empty or blank. Labels count from 0."),
@@ -126,17 +154,18 @@ def test_broken_files(write, name, content, message):
         (
             "a.txt",
             "oil\nsports\noil\n",
-            "label 'oil' stands twice, at 0 and 2. Remove one of them. Labels count from 0.",
+            "label 'oil' is listed twice, at 0 and 2. Remove one of them. Labels count from 0.",
         ),
         (
             "a.csv",
             "name\noil\nsports\noil\n",
-            "label 'oil' stands twice, at 0 and 2. Remove one of them. Labels count from 0.",
+            "label 'oil' is listed twice, at 0 and 2. Remove one of them. Labels count from 0.",
         ),
-        ("a.yaml", "- oil\n- oil\n", "label 'oil' stands twice, at 0 and 1. Remove one of them. Labels count from 0."),
-        # Parsers keep the last of equal keys and say nothing; a description would be lost.
-        ("a.yaml", "oil: a\nsports: b\noil: c\n", "'oil' stands twice in one mapping. Remove one of them."),
-        ("a.json", '{"oil": "a", "oil": "c"}', "'oil' stands twice in one mapping. Remove one of them."),
+        (
+            "a.yaml",
+            "- oil\n- oil\n",
+            "label 'oil' is listed twice, at 0 and 1. Remove one of them. Labels count from 0.",
+        ),
         ("a.txt", " \n\n", "there are no labels. Give at least one"),
         ("a.csv", "", "there are no labels. Give at least one"),
         ("a.csv", "name,description\n", "there are no labels. Give at least one"),
@@ -149,6 +178,83 @@ def test_labels_refused_say_the_file(write, name, content, message):
     with pytest.raises(LabelError) as error:
         read_labels(path)
     assert str(error.value).startswith(f"{path}: {message}")
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "a0: &a0 [" + ",".join(["lol"] * 9) + "]",
+        "a0: &a0 {lol: lol}",
+    ],
+)
+def test_aliases_that_multiply_are_refused_at_once(write, first):
+    # Some 400 bytes that stand for 9^9 values: walking through them or printing them would never end.
+    content = "\n".join([first, *(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9))])
+    path = write("a.yaml", content)
+    with pytest.raises(DataFileError) as error:
+        read_labels(path)
+    assert str(error.value) == (
+        f"the label file {path} is broken: it holds more than 1,000,000 values, aliases written out"
+    )
+    merges = "\n".join(["a0: &a0 {k: v}", *(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}" for n in range(1, 40))])
+    with pytest.raises(DataFileError, match="is broken: it holds more than 1,000,000 values, aliases written out"):
+        read_labels(write("b.yaml", merges))
+
+
+def test_a_chain_of_aliases_is_as_deep_as_it_is_written_out(write):
+    content = "\n".join(["a0: &a0 [x]", *(f"a{n}: &a{n} [*a{n - 1}]" for n in range(1, 100))])
+    with pytest.raises(DataFileError, match="is broken: it is nested more than 64 levels deep"):
+        read_labels(write("a.yaml", content))
+
+
+def test_an_alias_that_saves_writing_is_fine(write):
+    content = "- name: oil\n  description: &d fuel\n- name: gas\n  description: *d\n"
+    assert read_labels(write("a.yaml", content)) == LabelSet.of({"oil": "fuel", "gas": "fuel"})
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "a.json", "a.csv", "a.txt"])
+def test_a_file_that_is_too_large_is_not_read(write, monkeypatch, name):
+    small = Limits(size=100)
+    monkeypatch.setattr(labels_module, "ROW", small)
+    monkeypatch.setattr(labels_module, "YAML", small)
+    path = write(name, "x" * 101)
+    with pytest.raises(DataFileError) as error:
+        read_labels(path)
+    assert str(error.value) == f"the label file {path} is broken: it is larger than 100 bytes, the limit"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt", "Öl\nsports\n"),
+        ("a.csv", "name\nÖl\nsports\n"),
+        ("a.yaml", "- Öl\n- sports\n"),
+        ("a.json", '["Öl", "sports"]'),
+    ],
+)
+def test_what_windows_saves_is_read(write, encoding, name, content):
+    assert read_labels(write(name, content.encode(encoding))).names == ("Öl", "sports")
+
+
+def test_utf_16_without_a_mark_says_what_to_do(write):
+    path = write("a.txt", "oil\nsports\n".encode("utf-16-le"))
+    with pytest.raises(DataFileError) as error:
+        read_labels(path)
+    assert str(error.value) == (
+        f"the label file {path} is broken: it looks like UTF-16 without a byte order mark; save it as UTF-8"
+    )
+
+
+@given(st.text(st.sampled_from("ab:-?&*<>[]{},|#!%'\"\n 0.\\~"), max_size=40))
+def test_any_yaml_is_a_value_or_one_line(text):
+    problem = ""
+    try:
+        parse_yaml(text)
+    except ValueError as error:
+        problem = str(error)
+    assert len(problem) < 400
+    assert "\n" not in problem
 
 
 def test_missing_file(tmp_path):
@@ -185,6 +291,10 @@ def test_names_on_the_command_line(text, names):
     assert parse_labels(text) == LabelSet(tuple(Label(name) for name in names))
 
 
+def test_a_name_longer_than_a_file_may_have_is_a_label():
+    assert parse_labels("a" * 300).names == ("a" * 300,)
+
+
 def test_a_file_on_the_command_line(write):
     assert parse_labels(str(write("a.txt", "crude oil\nsports\n"))) == NAMES
 
@@ -196,7 +306,7 @@ def test_a_file_on_the_command_line(write):
         ("oil,sports,", LabelError, "the name of label 2 is empty or blank. Labels count from 0."),
         ("", LabelError, "there are no labels. Give at least one, for example labels=['oil', 'sports']."),
         ("lab.ymal", LabelError, "'lab.ymal' looks like a file; a label file ends in .txt, .csv, .yaml, .yml, .json."),
-        ("oil,oil", LabelError, "label 'oil' stands twice, at 0 and 1. Remove one of them. Labels count from 0."),
+        ("oil,oil", LabelError, "label 'oil' is listed twice, at 0 and 1. Remove one of them. Labels count from 0."),
         ("missing.yaml", DataFileError, "the label file missing.yaml cannot be read: No such file or directory."),
     ],
 )

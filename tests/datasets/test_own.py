@@ -21,7 +21,8 @@ def labels(put):
 
 def check(dataset):
     assert dataset.texts == ("Crude prices fell, again.", "Nothing happened.")
-    assert dataset.ids == ("a", "2")
+    assert dataset.ids == ("a", "row 2")
+    assert dataset.notes == ("1 row has no id; it is named by number, as 'row 2'.",)
     assert dataset.gold.tolist() == [[True, True, False], [False, False, False]]
     assert dataset.labels.labels[0].description == "crude oil"
 
@@ -41,6 +42,34 @@ def test_parquet_with_lists_and_with_texts(put_parquet, labels):
     lists = {"id": ["a", None], "text": texts, "labels": [row["labels"] for row in ROWS]}
     check(load_files(put_parquet("lists.parquet", lists), labels))
     check(load_files(put_parquet("texts.parquet", lists | {"labels": ["oil, trade", ""]}), labels))
+
+
+def test_tsv_json_and_excel(put, put_workbook, labels):
+    check(
+        load_files(
+            put("own.tsv", "id\ttext\tlabels\na\tCrude prices fell, again.\toil|trade\n\tNothing happened.\t\n"), labels
+        )
+    )
+    check(load_files(put("own.json", json.dumps(ROWS), ".gz"), labels))
+    cells = [["id", "text", "labels"], ["a", ROWS[0]["text"], "oil|trade"], [None, ROWS[1]["text"], ""]]
+    check(load_files(put_workbook("own.xlsx", cells), labels))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("own.tsv", "text\ttags\na\toil\n", "{} has no column labels; its first row has ['text', 'tags']. Name yours"),
+        ("own.tsv", "text\tlabels\na\toil\tx\n", "row 1 of {} has more cells than the header's 2; put a text that"),
+        ("own.json", '{"text": "a"}', "a JSON file of documents is a list, but it begins with '{{'. One object a line"),
+        ("own.json", "[7]", "row 1 of {} is 7, neither an object nor a text."),
+        ("own.json", '["a"]', "1 row cannot be used: row 1 of {} has no field text, labels; it has none."),
+    ],
+)
+def test_other_formats_that_are_broken(put, labels, name, content, message):
+    path = put(name, content)
+    with pytest.raises(DataFileError) as error:
+        load_files(path, labels)
+    assert str(error.value).startswith(message.format(path))
 
 
 def test_other_columns_and_a_name(put, labels):
@@ -87,9 +116,22 @@ def test_every_row_must_be_usable(put, labels, content, error, message):
 def test_repeated_ids_are_kept_apart_and_noted(put, labels):
     rows = "id,text,labels\na,One.,oil\nb,Two.,\na,Three.,trade\na,Four.,\n,Five.,\n"
     dataset = load_files(put("own.csv", rows), labels)
-    assert dataset.ids == ("a", "b", "a (row 3)", "a (row 4)", "5")
-    assert dataset.notes == ("2 rows repeat an id, the first is 'a' in row 3; all rows are kept.",)
-    assert load_files(put("own.csv", CSV), labels, separator="|").notes == ()
+    assert dataset.ids == ("a", "b", "a (row 3)", "a (row 4)", "row 5")
+    assert dataset.notes == (
+        "1 row has no id; it is named by number, as 'row 5'.",
+        "2 rows repeat an id, the first is 'a' in row 3; all rows are kept.",
+    )
+
+
+def test_a_number_that_stands_in_is_no_other_row_s_id(put, labels):
+    rows = put("own.csv", "id,text,labels\n2,One.,oil\n,Two.,\n3,Three.,\n,Four.,\n")
+    dataset = load_files(rows, labels)
+    assert dataset.ids == ("2", "row 2", "3", "row 4")
+    assert dataset.notes == ("2 rows have no id; they are named by number, as 'row 2'.",)
+    late = put("own.jsonl", '{"text": "One.", "labels": []}\n{"text": "Two.", "labels": [], "id": 1}\n')
+    assert load_files(late, labels).ids == ("1", "1 (row 2)")
+    none = put("own.csv", "text,labels\nOne.,oil\nTwo.,\n")
+    assert (load_files(none, labels).ids, load_files(none, labels).notes) == (("1", "2"), ())
 
 
 def test_a_missing_column_says_how_to_name_it(put, labels):
@@ -131,7 +173,7 @@ def test_groups_travel_with_the_documents(put, put_parquet, labels):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("own.txt", "a file of labelled documents ends in .csv, .jsonl, .parquet; got 'own.txt'."),
+        ("own.txt", "a file of labelled documents ends in .csv, .tsv, .jsonl, .json, .parquet, .xlsx; got 'own.txt'."),
         ("own.parquet.gz", "got 'own.parquet.gz'"),
         ("own.csv", "own.csv does not exist"),
     ],
@@ -184,6 +226,10 @@ def test_an_empty_separator_is_refused(put, labels):
         ("a.jsonl", '{"text": "x", "labels": []}\n', True),
         ("a.jsonl", '{"text": "x"}\n', False),
         ("a.parquet", "", True),  # loading tells
+        ("a.tsv", "text\tlabels\nx\toil\n", True),
+        ("a.tsv", "text\ttopic\nx\toil\n", False),
+        ("a.json", '[{"text": "x"}]', False),
+        ("a.json", '[{"text": "x", "labels": ""}]', True),
     ],
 )
 def test_a_file_tells_whether_it_has_gold_labels(tmp_path, name, content, expected):
@@ -232,7 +278,7 @@ def test_a_gold_label_that_differs_in_capitals_is_told(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text('{"text": "a", "labels": ["shipping", "Praise"]}\n')
     labels = LabelSet.of(["praise", "refund"])
-    with pytest.raises(LabelError, match="'Praise' differs from the label 'praise' in capitals alone"):
+    with pytest.raises(LabelError, match="'Praise' differs from the label 'praise' only in capitalization"):
         load_files(path, labels)
     (note,) = load_files(path, labels, ignore_unknown=True).notes
-    assert note.endswith("'Praise' differs from the label 'praise' in capitals alone.")
+    assert note.endswith("'Praise' differs from the label 'praise' only in capitalization.")

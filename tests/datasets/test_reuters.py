@@ -1,9 +1,11 @@
 import io
+import itertools
+import re
 import tarfile
 
 import pytest
 
-from setscore.datasets import load_dataset
+from setscore.datasets import load_dataset, reuters
 from setscore.errors import DataFileError
 
 HEAD = '<!DOCTYPE lewis SYSTEM "lewis.dtd">\n'
@@ -105,6 +107,50 @@ def test_broken_files_say_where(put, tmp_path, content, message):
     put("reuters/reut2-000.sgm", content)
     with pytest.raises(DataFileError, match=message):
         load_dataset("reuters", "test", tmp_path)
+
+
+HOSTILE = {
+    "stories": ("<REUTERS " * 200_000, "reut2-000.sgm holds no story. It is empty or broken; fetch it again."),
+    "attributes": (f"<REUTERS {'a' * 200_000} {'b=' * 200_000}></REUTERS>", "has no NEWID, LEWISSPLIT or TOPICS."),
+    "topics": (
+        story(1).replace("<TOPICS>", "<TOPICS>" + "<D>" * 200_000),
+        "reuters holds no documents. It is empty or broken; fetch it again.",
+    ),
+    "titles": (story(1, ("earn",), text="<TEXT>" + "<TITLE>" * 200_000 + "</TEXT>"), ()),
+    "unclosed": (story(1, ("earn",), text="<TEXT>" + "<" * 400_000 + "</TEXT>"), ("<" * 400_000,)),
+    "digits": (story(1, ("earn",), text=f"<TEXT><TITLE>&#{'9' * 5_000};</TITLE></TEXT>"), ("\ufffd",)),
+}
+
+
+@pytest.mark.parametrize(("content", "outcome"), HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_file_costs_no_more_than_its_length(put, tmp_path, content, outcome):
+    # Each of these took a pattern of the form <D>(.*?)</D> minutes to hours, or was a number of 5,000 digits.
+    put("reuters/reut2-000.sgm", content)
+    if isinstance(outcome, tuple):
+        assert load_dataset("reuters", "test", tmp_path).texts == outcome
+        return
+    with pytest.raises(DataFileError) as error:
+        load_dataset("reuters", "test", tmp_path)
+    assert str(error.value).endswith(outcome)
+
+
+def test_elements_end_where_they_did_with_patterns():
+    parts = ["<D>", "</D>", "<DX>", "<D a='1'>", "<D", ">", "x", "<", "</", "D>"]
+    for pieces in itertools.product(parts, repeat=4):
+        content = "".join(pieces)
+        expected = re.findall(r"<D\b[^>]*>(.*?)</D>", content, re.DOTALL)
+        assert list(reuters._elements(content, "D")) == expected
+        assert reuters._untagged(content) == re.sub(r"<[^>]*>", " ", content)
+
+
+def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "reuters").mkdir()
+    path = tmp_path / "reuters" / "reuters21578.tar.gz"
+    archive(path, {"reut2-000.sgm": FIRST.encode() + bytes(3 * 2**20)})
+    monkeypatch.setattr(reuters, "UNPACKED", 2 * 2**20)
+    with pytest.raises(DataFileError) as error:
+        load_dataset("reuters", "test", tmp_path)
+    assert str(error.value) == f"{path} is larger than 2 MiB unpacked, the limit."
 
 
 def test_missing_files_are_named(tmp_path):

@@ -69,8 +69,8 @@ def test_blocks_change_nothing_and_report_progress(recorder, monkeypatch):
     whole = scorer.score(recorder, TEXTS, LABELS)
     monkeypatch.setattr(per_label, "BLOCK_QUERIES", 6)
     done = []
-    pieces = scorer.score(recorder, TEXTS, LABELS, progress=done.append)
-    assert done == [2, 1]
+    pieces = scorer.score(recorder, TEXTS, LABELS, progress=lambda *told: done.append(told))
+    assert done == [("scoring", 2, 3), ("scoring", 3, 3)]
     assert np.abs(whole.log_odds - pieces.log_odds).max() < 0.1
     assert whole.forwards == pieces.forwards
 

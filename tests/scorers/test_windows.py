@@ -10,7 +10,7 @@ from setscore.errors import BackboneError, SetScoreError
 from setscore.prompts import Template
 from setscore.records import LabelSet
 from setscore.scorers import PerLabelScorer
-from setscore.scorers.windows import POOLS, document_room, pool_windows, split_document, window_cuts
+from setscore.scorers.windows import POOLS, Reading, document_room, pool_windows, split_document, window_cuts
 
 BACKBONE = load_backbone("setscore-mini")
 words = st.lists(
@@ -79,8 +79,8 @@ def test_chunking_finds_what_truncation_cannot_see():
     text = filler + "Crude oil prices fell sharply as OPEC raised its output of petroleum."
     labels = LabelSet.of(["crude oil"])
     template = Template.of("article-about")
-    cut = PerLabelScorer(template, long_documents="truncate").score(BACKBONE, [text], labels)
-    whole = PerLabelScorer(template, long_documents="chunk", pool="max").score(BACKBONE, [text], labels)
+    cut = PerLabelScorer(template, Reading("truncate")).score(BACKBONE, [text], labels)
+    whole = PerLabelScorer(template, Reading("chunk", "max")).score(BACKBONE, [text], labels)
     assert cut.truncated.tolist() == [True]
     assert whole.truncated.tolist() == [False]
     assert whole.log_odds[0, 0] > cut.log_odds[0, 0] + 1
@@ -98,4 +98,4 @@ def test_chunking_finds_what_truncation_cannot_see():
 )
 def test_unknown_options_are_errors(options, message):
     with pytest.raises(SetScoreError, match=message):
-        PerLabelScorer(Template.of("express"), **options)
+        Reading(**options)

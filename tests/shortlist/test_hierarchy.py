@@ -77,10 +77,10 @@ def test_parents_are_saved(tmp_path):
     [
         (
             [Label("oil", parent="energie"), Label("energy")],
-            "parent of label 'oil' is no label itself: .*mean 'energy'",
+            "parent of label 'oil' is not a label: .*mean 'energy'",
         ),
-        ([Label("a", parent="b"), Label("b", parent="a")], "label 'a' is above itself"),
-        ([Label("a", parent="a")], "label 'a' is above itself"),
+        ([Label("a", parent="b"), Label("b", parent="a")], "label 'a' is its own ancestor"),
+        ([Label("a", parent="a")], "label 'a' is its own ancestor"),
         ({"a": {"colour": "red"}}, "label 'a' has a description and perhaps a parent, got colour"),
     ],
 )

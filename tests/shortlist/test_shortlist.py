@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shortlist.encoders import encode
 
-from setscore import Label, LabelSet, SetScoreClassifier
-from setscore.encoders import load_encoder
+from setscore import Label, LabelSet, SetScoreClassifier, encoders
+from setscore.encoders import load_encoder, unit
 from setscore.errors import BackboneError, DataFileError, MissingExtraError, SetScoreError
-from setscore.shortlist import RETRIEVERS, Shortlist, ShortlistWarning, encoder, shortlist_of
+from setscore.shortlist import RETRIEVERS, Shortlist, ShortlistWarning, shortlist_of
 from setscore.shortlist.index import VectorIndex, label_vectors
 from setscore.shortlist.lexical import LexicalIndex, stems
 from setscore.shortlist.memory import Memory
@@ -182,7 +182,7 @@ def test_labels_are_encoded_once_for_a_folder(tmp_path):
 
 
 def test_cells_find_almost_what_an_exact_search_finds():
-    vectors = encoder.unit(np.random.default_rng(3).normal(size=(3000, 16)))
+    vectors = unit(np.random.default_rng(3).normal(size=(3000, 16)))
     exact, cells = VectorIndex.of(vectors), VectorIndex.of(vectors, exact_up_to=1000)
     assert (exact.exact, cells.exact) == (True, False)
     _, right = exact.nearest(vectors[:50], 1)
@@ -196,8 +196,8 @@ def test_cells_find_almost_what_an_exact_search_finds():
 @pytest.mark.parametrize("seed", range(3))
 def test_a_search_of_rounded_vectors_finds_what_an_exact_one_finds(seed):
     random = np.random.default_rng(seed)
-    vectors = encoder.unit(random.normal(size=(400, 32)))
-    queries = encoder.unit(vectors[:20] + 0.3 * random.normal(size=(20, 32)))
+    vectors = unit(random.normal(size=(400, 32)))
+    queries = unit(vectors[:20] + 0.3 * random.normal(size=(20, 32)))
     rounded, full = VectorIndex.of(vectors, rounded_from=1), VectorIndex.of(vectors, rounded_from=10_000)
     assert rounded.off > 0
     assert full.off == 0
@@ -209,10 +209,10 @@ def test_a_search_of_rounded_vectors_finds_what_an_exact_one_finds(seed):
 
 def test_what_rounding_cannot_tell_apart_is_searched_in_full():
     random = np.random.default_rng(5)
-    middle = encoder.unit(random.normal(size=(1, 32)))
-    vectors = encoder.unit(middle + 1e-5 * random.normal(size=(400, 32)))  # nearer to each other than 16 bits show
+    middle = unit(random.normal(size=(1, 32)))
+    vectors = unit(middle + 1e-5 * random.normal(size=(400, 32)))  # nearer to each other than 16 bits show
     rounded, full = VectorIndex.of(vectors, rounded_from=1), VectorIndex.of(vectors, rounded_from=10_000)
-    query = encoder.unit(random.normal(size=(1, 32)))
+    query = unit(random.normal(size=(1, 32)))
     (cosines, labels), (_, wanted) = rounded.nearest(query, 8), full.nearest(query, 8)
     np.testing.assert_allclose(cosines[0], np.sort(vectors @ query[0])[::-1][:8], atol=1e-6)
     assert len(set(labels[0]) & set(wanted[0])) >= 6  # the rest tie within the rounding of their sums
@@ -299,7 +299,7 @@ def test_the_encoder_is_taken_from_its_package_or_else_by_name(monkeypatch, tmp_
         (tmp_path / "gt_made_up" / "model").mkdir(parents=True)
         (tmp_path / "gt_made_up" / "__init__.py").write_text("")
         monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(encoder, "OFFLINE", "gt_made_up")
+    monkeypatch.setattr(encoders, "OFFLINE", "gt_made_up")
     monkeypatch.setitem(sys.modules, "sentence_transformers", Library)
     load_encoder.cache_clear()
     np.testing.assert_array_equal(load_encoder()(("joy",)), encode(["joy"]))
@@ -342,7 +342,7 @@ def test_a_fitted_classifier_keeps_its_shortlist_when_saved(fake_encoder, tmp_pa
     model = SetScoreClassifier(LABELS, shortlist="fused:3").fit(TEXTS, [["oil"], ["law", "music"], ["sports"]])
     model.save(tmp_path / "model.json")
     loaded = SetScoreClassifier.load(tmp_path / "model.json")
-    np.testing.assert_array_equal(Shortlist.of(loaded.shortlist).memory.rows, model.shortlist_.memory.rows)
+    np.testing.assert_array_equal(Shortlist.of(loaded.shortlist).memory.rows, model.fitted_.shortlist.memory.rows)
     np.testing.assert_array_equal(loaded.predict_proba(TEXTS), model.predict_proba(TEXTS))
     assert model.set_params(shortlist=None).fit(TEXTS, [["oil"], ["law"], []]).score_documents(TEXTS).scored.all()
 

@@ -20,6 +20,7 @@ __all__ = [
     "RunOptions",
     "backbone_spec",
     "check_backbone",
+    "check_name",
     "is_place",
     "load_backbone",
     "split_name",
@@ -64,6 +65,12 @@ def backbone_spec(name: str, options: RunOptions | None = None) -> BackboneSpec:
         return SPECS[base]
     spec: BackboneSpec = _module(base).spec_of(base, options)
     return spec
+
+
+def check_name(name: str) -> None:
+    """An error for a name that is neither known nor a place, and for options there are none of. Nothing is read."""
+    base, _ = split_name(name)
+    _home(base)
 
 
 def check_backbone(name: str, *, attention: str = "auto", verbalizer: str | Verbalizer = "yes/no") -> BackboneSpec:

@@ -2,10 +2,10 @@
 
 import hashlib
 import json
+import math
 import re
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -32,6 +32,12 @@ class Adjustment:
 
     guidance: float = 0.0
     prior: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.guidance < math.inf:
+            raise BackboneError(f"guidance is a finite number, 0 (off) or more, got {self.guidance}.")
+        if not isinstance(self.prior, bool):
+            raise BackboneError(f"prior is true or false, got {self.prior!r}.")
 
 
 class Prompter:
@@ -131,21 +137,13 @@ class Prompter:
         return (*tokens, *self._after_question), tuple(slots)
 
 
-def peak_memory() -> int:
-    """The most memory that this process has had, in bytes."""
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
 class AskingBackbone(ABC):
     """`log_odds` and `spans` of a backbone that only has to say how documents with questions are computed."""
 
     def __init__(self, prompter: Prompter, attention: Attention, adjustment: Adjustment | None = None) -> None:
         self.prompter, self.spec, self.attention = prompter, prompter.spec, attention
         self.adjustment = adjustment or Adjustment()
+        self.spans: Callable[[str], list[tuple[int, int]]] = prompter.tokenizer.spans
 
     def __deepcopy__(self, memo: dict[int, object]) -> "AskingBackbone":
         return self  # nothing in it changes, and scikit-learn's `clone` copies every parameter
@@ -184,9 +182,6 @@ class AskingBackbone(ABC):
             "read": f"{spec.shift} before the slot" if spec.shift else "at the slot",
             "blocks": f"of {spec.block} tokens, block-causal" if spec.block else "none, bidirectional",
         }
-
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        return self.prompter.tokenizer.spans(text)
 
     def log_odds(self, queries: Sequence[Query]) -> list[FloatArray]:
         """Equal queries are asked once: it is cheaper, and their answers do not differ by a rounding error."""

@@ -3,7 +3,9 @@
 import hashlib
 import importlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,39 @@ def _commit_beside(folder: Path) -> str | None:
     return commits.pop() if len(commits) == 1 else None
 
 
+Version = tuple[str, int, int]  # a file's path, its bytes, and when it was written, in nanoseconds
+
+
+def versions(files: Iterable[Path]) -> tuple[Version, ...]:
+    """What tells files from those of the same names at another time."""
+    return tuple((str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(files))
+
+
+def folder_versions(folder: Path) -> tuple[Version, ...]:
+    """The versions of all files of a checkpoint's folder."""
+    return versions(path for path in folder.iterdir() if path.is_file())
+
+
+@dataclass(frozen=True)
+class WeightFiles:
+    """The files that weights were read from, as they were then."""
+
+    paths: tuple[Path, ...]
+    versions: tuple[Version, ...]
+
+    @classmethod
+    def of(cls, paths: Iterable[Path]) -> "WeightFiles":
+        """To be taken before the weights are read."""
+        kept = tuple(sorted(paths))
+        return cls(kept, versions(kept))
+
+    def checksum(self) -> str:
+        """SHA-256 of what was read; an error where the files are others by now."""
+        if any(not path.is_file() for path in self.paths) or versions(self.paths) != self.versions:
+            raise BackboneError(f"{self.paths[0]} was changed after its weights were loaded. Load them again.")
+        return checksum(self.paths)
+
+
 def checksum(files: Sequence[Path]) -> str:
     """SHA-256 of a file, or of the list of files with the SHA-256 of each, in order of their names."""
     digests = [(path.name, _sha256(path)) for path in sorted(files)]
@@ -99,5 +134,12 @@ def _sha256(path: Path) -> str:
     blob = path.resolve()
     if path.is_symlink() and blob.parent.name == "blobs" and re.fullmatch(r"[0-9a-f]{64}", blob.name):
         return blob.name
-    with path.open("rb") as file:
+    ((place, size, written),) = versions([path])
+    return _digest(place, size, written)
+
+
+@lru_cache(maxsize=1024)
+def _digest(place: str, size: int, written: int) -> str:  # noqa: ARG001
+    """Read once for each version of a file: an identity is asked for at every fit and every call after it."""
+    with Path(place).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -10,36 +10,40 @@ import functools
 import importlib
 import logging
 import os
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer
-
-from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter, peak_memory
+from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
-from setscore.backbones.checkpoints import checksum
+from setscore.backbones.checkpoints import WeightFiles
+from setscore.backbones.host import free_host_bytes, peak_memory
 from setscore.backbones.options import RunOptions
 from setscore.backbones.packing import Documents, Row, make_rows
+from setscore.backbones.shelf import SHELF, NoRoomError
 from setscore.backbones.specs import FAMILY_SPECS
 from setscore.backbones.tokens import TextTokenizer
+from setscore.backbones.vocabulary import check_mask, check_prompt, check_texts
 from setscore.errors import BackboneError, MissingExtraError
 from setscore.prompts import Verbalizer
 
 # general.architecture of the file, and our family.
 ARCHITECTURES = {"llada": "llada", "dream": "dream"}
+MASK = "tokenizer.ggml.mask_token_id"
 LEVELS = {3: logging.DEBUG, 4: logging.WARNING}  # its warnings are about settings that are meant
 CONTEXT = 2048  # memory grows with it, and documents are cut at 600 tokens anyway
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A model and a context of llama.cpp, kept for the life of the process."""
+    """A model and a context of llama.cpp; both are freed with it."""
 
     library: Any
     model: Any
     context: Any
+    files: WeightFiles
 
 
 class LlamaCppBackbone(AskingBackbone):
@@ -88,17 +92,17 @@ class LlamaCppBackbone(AskingBackbone):
         return float(logits[yes]) - float(logits[no])
 
     def weights(self) -> dict[str, str]:
-        return {"weights": checksum([Path(self.spec.name)]), "dtype": "gguf"}
+        return {"weights": self.opened.files.checksum(), "dtype": "gguf"}
 
     def facts(self) -> dict[str, str]:
         """The shared facts, and those that the file's header gives of its weights."""
         library, model = self.opened.library, self.opened.model
-        size, path = library.llama_model_size(model), Path(self.spec.name)
+        size = library.llama_model_size(model)
         kind = ctypes.create_string_buffer(256)
         library.llama_model_desc(model, kind, len(kind))
         architecture = _meta(library, model, "general.architecture")
         more = {
-            "revision": f"local file with SHA-256 {checksum([path])[:12]}...",
+            "revision": f"local file with SHA-256 {self.opened.files.checksum()[:12]}...",
             "weights": f"{library.llama_model_n_params(model) / 1e9:.3f} B parameters, architecture {architecture}",
             "dtype": f"{kind.value.decode()}, as the file has it",
             "memory": f"{size / 1e9:.2f} GB for the weights, {peak_memory() / 1e9:.2f} GB at most so far",
@@ -123,11 +127,17 @@ def _log(library: Any) -> Any:
     return library.llama_log_callback(tell)
 
 
-@functools.lru_cache(maxsize=1)
 def _opened(path: str) -> Opened:
+    """The model of a file, kept for the next time."""
+    files = WeightFiles.of([Path(path)])
+    return SHELF.get(files.versions, functools.partial(_open, path, files), device="cpu")
+
+
+def _open(path: str, files: WeightFiles) -> Opened:
     library = _library()
     library.llama_log_set(_log(library), None)
     library.llama_backend_init()
+    SHELF.make_room("cpu", files.versions[0][1], free_host_bytes)
     model = library.llama_model_load_from_file(path.encode(), library.llama_model_default_params())
     if not model:
         raise BackboneError(f"llama.cpp cannot read {path}. Check that the file is whole and of a kind that it knows.")
@@ -136,9 +146,18 @@ def _opened(path: str) -> Opened:
     params.n_ctx = params.n_batch = params.n_ubatch = CONTEXT
     context = library.llama_init_from_model(model, params)
     if not context:
-        raise BackboneError(f"llama.cpp has no memory for a context of {CONTEXT} tokens.")
+        library.llama_model_free(model)
+        raise NoRoomError(f"llama.cpp has no memory for a context of {CONTEXT} tokens.")
     library.llama_set_causal_attn(context, False)
-    return Opened(library, model, context)
+    opened = Opened(library, model, context, files)
+    weakref.finalize(opened, _close, library, model, context).atexit = False  # the process ends anyway
+    return opened
+
+
+def _close(library: Any, model: Any, context: Any) -> None:
+    """llama.cpp frees nothing by itself."""
+    library.llama_free(context)
+    library.llama_model_free(model)
 
 
 def _meta(library: Any, model: Any, key: str) -> str | None:
@@ -147,7 +166,6 @@ def _meta(library: Any, model: Any, key: str) -> str | None:
     return buffer.value.decode() if length >= 0 else None
 
 
-@functools.lru_cache(maxsize=1)
 def _spec(path: str) -> BackboneSpec:
     if not Path(path).is_file():
         raise BackboneError(f"the file {path} does not exist.")
@@ -157,13 +175,14 @@ def _spec(path: str) -> BackboneSpec:
         known = ", ".join(ARCHITECTURES)
         raise BackboneError(f"{path} is of the architecture {architecture}; as a masked model llama.cpp runs {known}.")
     template = FAMILY_SPECS[ARCHITECTURES[architecture]]
-    mask = _meta(opened.library, opened.model, "tokenizer.ggml.mask_token_id")
-    mask_id = template.mask_id if mask is None else int(mask)
+    mask = _meta(opened.library, opened.model, MASK)
+    if mask is not None and not mask.isdecimal():
+        raise BackboneError(f"{path}: {MASK} is the number of a token, got {mask!r}. Get the file again.")
     return replace(
         template,
         name=path,
         summary=f"{template.summary}; llama.cpp",
-        mask_id=mask_id,
+        mask_id=None if mask is None else int(mask),
         context=min(CONTEXT, template.context),
         attention=("exact",),
     )
@@ -183,7 +202,11 @@ def load(
     spec, tokenizer = _spec(name), Path(name).with_name("tokenizer.json")
     if not tokenizer.is_file():
         raise BackboneError(f"{tokenizer} is missing: put tokenizer.json of the original checkpoint beside the .gguf.")
-    prompter = Prompter(spec, TextTokenizer(Tokenizer.from_file(str(tokenizer))), verbalizer, chat=options.chat)
-    opened, count = _opened(name), threads or os.cpu_count() or 1
+    opened, count, texts = _opened(name), threads or os.cpu_count() or 1, TextTokenizer(tokenizer)
+    rows = opened.library.llama_vocab_n_tokens(opened.library.llama_model_get_vocab(opened.model))
+    check_texts(texts, rows, name)
+    check_mask(texts, spec, rows, name)
+    prompter = Prompter(spec, texts, verbalizer, chat=options.chat)
+    check_prompt(prompter, rows, name)
     opened.library.llama_set_n_threads(opened.context, count, count)
     return LlamaCppBackbone(opened, prompter, attention, Adjustment(options.guidance, options.prior))

@@ -5,7 +5,7 @@ model's own attention mask.
 """
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,13 +18,34 @@ from torch import Tensor
 
 from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
-from setscore.backbones.checkpoints import CODE, PICKLES, SETTINGS, WEIGHTS, checksum, fetch, origin
-from setscore.backbones.native.memory import device_of, free_bytes, most_memory, used_bytes
-from setscore.backbones.native.running import in_batches
+from setscore.backbones.checkpoints import (
+    CODE,
+    PICKLES,
+    SETTINGS,
+    WEIGHTS,
+    Version,
+    WeightFiles,
+    checksum,
+    fetch,
+    folder_versions,
+    origin,
+)
+from setscore.backbones.config import Config, read_config
+from setscore.backbones.devices import (
+    device_name,
+    device_of,
+    free_bytes,
+    most_memory,
+    no_room,
+    out_of_memory,
+    used_bytes,
+)
 from setscore.backbones.options import RunOptions
 from setscore.backbones.packing import Documents, Row, make_rows
-from setscore.backbones.specs import read_config
+from setscore.backbones.running import in_batches
+from setscore.backbones.shelf import SHELF, NoRoomError
 from setscore.backbones.tokens import TextTokenizer
+from setscore.backbones.vocabulary import check_prompt, check_texts
 from setscore.errors import BackboneError
 from setscore.prompts import Verbalizer
 from setscore.records import FloatArray, Query
@@ -51,10 +72,10 @@ class MaskedLmBackbone(AskingBackbone):
         adjustment: Adjustment | None = None,
         batch_tokens: int | None = None,
         origin: Callable[[], str] = lambda: "made in memory",
-        files: Sequence[Path] = (),
+        loaded: "Loaded | None" = None,
     ) -> None:
         super().__init__(prompter, attention, adjustment)
-        self.origin, self.files = origin, tuple(files)
+        self.origin, self.loaded = origin, loaded
         self.model, self.device = model, model.device
         self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
 
@@ -82,7 +103,7 @@ class MaskedLmBackbone(AskingBackbone):
 
     def _read(self, documents: Documents) -> Iterator[tuple[list[int], Tensor]]:
         rows = make_rows(documents, shared=False, row_tokens=self.batch_tokens)
-        return in_batches(rows, self.batch_tokens, self._compute)
+        return in_batches(rows, self.batch_tokens, self._compute, device=self.device)
 
     @torch.inference_mode()
     def _compute(self, rows: list[Row]) -> tuple[list[int], Tensor]:
@@ -103,9 +124,10 @@ class MaskedLmBackbone(AskingBackbone):
         return owners, logits[row_numbers.to(self.device), columns.to(self.device)].float()
 
     def weights(self) -> dict[str, str]:
-        if not self.files:
+        if self.loaded is None:
             raise BackboneError(f"{self.spec.name} was made in memory: no file tells its weights from others.")
-        return {"weights": checksum(self.files), "dtype": str(self.model.dtype).removeprefix("torch.")}
+        dtype = str(self.model.dtype).removeprefix("torch.")
+        return {"weights": self.loaded.files.checksum(), "settings": self.loaded.settings, "dtype": dtype}
 
     def facts(self) -> dict[str, str]:
         """The shared facts, and those of the weights and the device."""
@@ -129,9 +151,21 @@ class _Settings:
     tokenizer: TextTokenizer
 
 
-@functools.lru_cache(maxsize=4)
 def _settings(name: str, revision: str | None, allow: tuple[str, ...]) -> _Settings:
     """The spec that a model's own files give it; weights are not touched."""
+    folder = Path(name.removeprefix(PREFIX))
+    # A folder may be another one after a change of directory, and hold other files after a training step.
+    found = folder_versions(folder) if folder.is_dir() else ()
+    return _read_settings(name, revision, allow, found)
+
+
+@functools.lru_cache(maxsize=16)
+def _read_settings(
+    name: str,
+    revision: str | None,
+    allow: tuple[str, ...],
+    found: tuple[Version, ...],  # noqa: ARG001
+) -> _Settings:
     place = name.removeprefix(PREFIX)
     remote = "remote-code" in allow
     folder = Path(place) if Path(place).is_dir() else fetch(place, revision or "main", SETTINGS + CODE * remote)
@@ -190,13 +224,12 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-def _refuse_code(name: str, config: Mapping[str, Any]) -> None:
+def _refuse_code(name: str, config: Config) -> None:
     """transformers would silently take a class of its own where it has one of the same type: another model."""
-    named = sorted({"AutoConfig", "AutoModel", "AutoModelForMaskedLM"} & set(config.get("auto_map") or {}))
+    own = config.section("auto_map")
+    named = sorted({"AutoConfig", "AutoModel", "AutoModelForMaskedLM"} & own.keys())
     if named:
-        raise BackboneError(
-            f"{name} {_OWN_CODE}: config.json names {config['auto_map'][named[0]]}. If you trust its author, say so."
-        )
+        raise BackboneError(f"{name} {_OWN_CODE}: config.json names {own[named[0]]}. If you trust its author, say so.")
 
 
 _OWN_CODE = "brings code of its own, which is not run unless you say allow='remote-code'"
@@ -212,14 +245,43 @@ def spec_of(name: str, options: RunOptions) -> BackboneSpec:
     return _settings(name, options.revision, options.allow).spec
 
 
-@functools.lru_cache(maxsize=1)  # a classifier asks for its backbone at every call
-def _model(
-    spec: BackboneSpec, folder: Path, device: torch.device, dtype: torch.dtype, allow: tuple[str, ...]
-) -> tuple[Any, Path]:
-    """The model, and the folder that it was read from."""
+@dataclass(frozen=True)
+class Loaded:
+    """A model in memory, with where it came from."""
+
+    folder: Path
+    settings: str  # SHA-256 of config.json, and of the code where it brings its own
+    files: WeightFiles
+    model: Any
+
+
+def load_model(settings: _Settings, options: RunOptions) -> Loaded:
+    """The model of some settings on its device, kept for the next time."""
+    spec, device, folder = settings.spec, device_of(options.device), settings.folder
+    place = (spec.repository, spec.revision) if spec.repository else (folder.resolve(), folder_versions(folder))
+    key = (place, device_name(device), DTYPES[options.dtype], options.allow)
+    return SHELF.get(key, partial(_loaded, settings, options, device), device=device_name(device))
+
+
+def _loaded(settings: _Settings, options: RunOptions, device: torch.device) -> Loaded:
+    spec, folder, allow = settings.spec, settings.folder, options.allow
+    code = CODE * ("remote-code" in allow)
     if spec.repository is not None:
-        wanted = SETTINGS + WEIGHTS + PICKLES * ("pickle" in allow) + CODE * ("remote-code" in allow)
+        wanted = SETTINGS + WEIGHTS + PICKLES * ("pickle" in allow) + code
         folder = fetch(spec.repository, spec.revision, wanted)
+    files = WeightFiles.of([*folder.glob("*.safetensors")] or folder.glob("pytorch_model*.bin"))
+    needed = sum(size for _, size, _ in files.versions)
+    SHELF.make_room(device_name(device), needed, partial(free_bytes, device))
+    with no_room(spec.name):
+        model = _from_files(folder, DTYPES[options.dtype], allow)
+        _check_room(folder, model, device)
+        model = model.to(device).eval()
+    told = [folder / "config.json", *(path for pattern in code for path in folder.glob(pattern))]
+    return Loaded(folder, checksum(told), files, model)
+
+
+def _from_files(folder: Path, dtype: torch.dtype, allow: tuple[str, ...]) -> Any:
+    """The model as transformers reads it, if every tensor was there."""
     try:
         model, told = transformers.AutoModelForMaskedLM.from_pretrained(
             folder,
@@ -229,6 +291,8 @@ def _model(
             output_loading_info=True,
         )
     except Exception as error:  # of many kinds
+        if out_of_memory(error):
+            raise
         hint = "" if "pickle" in allow else " Weights that are pickles are not read unless you say allow='pickle'."
         raise BackboneError(
             f"{folder} is no masked language model for transformers: {_first_line(error)}{hint}"
@@ -239,8 +303,7 @@ def _model(
             f"{folder} is no whole masked language model: {len(absent)} tensors are missing or of another shape,"
             f" such as {', '.join(absent[:3])}. An encoder without a language-modelling head cannot fill in an answer."
         )
-    _check_room(folder, model, device)
-    return model.to(device).eval(), folder
+    return model
 
 
 def _check_room(folder: Path, model: Any, device: torch.device) -> None:
@@ -249,7 +312,7 @@ def _check_room(folder: Path, model: Any, device: torch.device) -> None:
     if device.type == "cpu" or needed <= free:
         return
     half = "dtype='bf16' needs half of it, or " if model.dtype == torch.float32 else ""
-    raise BackboneError(
+    raise NoRoomError(
         f"{folder} needs {needed / 1e9:.1f} GB for its weights, and {device} has {free / 1e9:.1f} GB free:"
         f" {half}use device='cpu'."
     )
@@ -264,15 +327,17 @@ def load(
     if threads is not None:
         torch.set_num_threads(threads)
     settings = _settings(name, options.revision, options.allow)
-    spec, device = settings.spec, device_of(options.device)
-    model, folder = _model(spec, settings.folder, device, DTYPES[options.dtype], options.allow)
-    files = sorted([*folder.glob("*.safetensors")] or folder.glob("pytorch_model*.bin"))
+    spec, loaded = settings.spec, load_model(settings, options)
+    prompter = Prompter(spec, settings.tokenizer, verbalizer, chat=options.chat)
+    rows = loaded.model.get_input_embeddings().num_embeddings
+    check_texts(settings.tokenizer, rows, name)
+    check_prompt(prompter, rows, name)
     return MaskedLmBackbone(
-        model,
-        Prompter(spec, settings.tokenizer, verbalizer, chat=options.chat),
+        loaded.model,
+        prompter,
         attention,
         adjustment=Adjustment(options.guidance, options.prior),
         batch_tokens=options.batch_tokens,
-        origin=partial(origin, folder, files, spec.repository, spec.revision),
-        files=files,
+        origin=partial(origin, loaded.folder, loaded.files.paths, spec.repository, spec.revision),
+        loaded=loaded,
     )

@@ -1,7 +1,6 @@
 """The embedded backbone: an int8 ONNX graph and its tokenizer inside the package, run by onnxruntime."""
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -10,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter, peak_memory
+from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
+from setscore.backbones.config import Config
+from setscore.backbones.host import peak_memory
 from setscore.backbones.options import RunOptions
 from setscore.backbones.packing import Documents, Packed, make_batches, make_rows, pack
 from setscore.backbones.tokens import TextTokenizer
@@ -51,11 +52,8 @@ def default_folder() -> Path:
 def checksums(folder: Path) -> dict[str, str]:
     """SHA-256 by file, as the manifest has them."""
     manifest = folder / "manifest.json"
-    try:
-        found = json.loads(manifest.read_text(encoding="utf-8"))["sha256"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BackboneError(f"{SPEC.name} cannot be read from {folder}: {error}. Install the package again.") from error
-    whole = isinstance(found, dict) and {"model.onnx", "tokenizer.json"} <= set(found)
+    found = Config.read(manifest, "setscore-mini").section("sha256")
+    whole = {"model.onnx", "tokenizer.json"} <= found.keys()
     if not whole or any(Path(name).name != name or not isinstance(digest, str) for name, digest in found.items()):
         raise BackboneError(
             f"{manifest} is damaged: it must give a SHA-256 for model.onnx and tokenizer.json, and name no folder."
@@ -64,10 +62,16 @@ def checksums(folder: Path) -> dict[str, str]:
     return dict(found)
 
 
-@lru_cache(maxsize=4)
 def load_files(folder: Path, threads: int | None) -> tuple[onnxruntime.InferenceSession, TextTokenizer]:
-    """The verified session and tokenizer; loaded once for all classifiers of a process."""
-    recorded = checksums(folder)
+    """The verified session and tokenizer; loaded once for all classifiers of a process, until the files are others."""
+    return _loaded(folder.resolve(), threads, tuple(sorted(checksums(folder).items())))
+
+
+@lru_cache(maxsize=4)
+def _loaded(
+    folder: Path, threads: int | None, manifest: tuple[tuple[str, str], ...]
+) -> tuple[onnxruntime.InferenceSession, TextTokenizer]:
+    recorded = dict(manifest)
     try:
         contents = {name: (folder / name).read_bytes() for name in recorded}
     except OSError as error:
@@ -102,7 +106,8 @@ class MiniBackbone(AskingBackbone):
         adjustment: Adjustment | None = None,
     ) -> None:
         self._folder = folder or default_folder()
-        self._session, tokenizer = load_files(self._folder, threads)
+        self._recorded = checksums(self._folder)
+        self._session, tokenizer = _loaded(self._folder.resolve(), threads, tuple(sorted(self._recorded.items())))
         super().__init__(Prompter(SPEC, tokenizer, verbalizer), attention, adjustment)
 
     def values(self, documents: Documents) -> Iterator[tuple[int, float]]:
@@ -129,7 +134,7 @@ class MiniBackbone(AskingBackbone):
         return [self.prompter.tokenizer.text(tokens) for tokens in found]
 
     def weights(self) -> dict[str, str]:
-        return {"weights": checksums(self._folder)["model.onnx"], "dtype": "int8"}
+        return {"weights": self._recorded["model.onnx"], "dtype": "int8"}
 
     @property
     def _vocabulary(self) -> Sequence[int]:
@@ -144,10 +149,9 @@ class MiniBackbone(AskingBackbone):
 
     def facts(self) -> dict[str, str]:
         """The shared facts, and those of the packaged files."""
-        manifest = json.loads((self._folder / "manifest.json").read_text(encoding="utf-8"))["sha256"]
-        size = sum((self._folder / name).stat().st_size for name in manifest)
+        size = sum((self._folder / name).stat().st_size for name in self._recorded)
         more = {
-            "revision": f"model.onnx with SHA-256 {manifest['model.onnx'][:12]}..., verified",
+            "revision": f"model.onnx with SHA-256 {self._recorded['model.onnx'][:12]}..., verified",
             "weights": f"{SPEC.parameters / 1e6:.1f} M parameters, {size / 1e6:.1f} MB on disk",
             "dtype": f"int8 on the CPU; passes of {BATCH_TOKENS} tokens",
             "memory": f"{peak_memory() / 1e6:.0f} MB at most in this process so far",

@@ -1,10 +1,11 @@
 """How a backbone is run, beside what it is; also as the end of its name: `llada-8b-instruct?dtype=int8&chat=true`."""
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
-from urllib.parse import parse_qsl
 
 from setscore.errors import BackboneError, unknown_name
+from setscore.named import split_options
 
 DTYPES = ("auto", "fp32", "bf16", "fp8", "int8", "int4")
 ALLOWANCES = ("pickle", "remote-code")
@@ -43,8 +44,8 @@ class RunOptions:
                 raise BackboneError(unknown_name("allowance", name, ALLOWANCES))
         if self.batch_tokens is not None and self.batch_tokens < 1:
             raise BackboneError(f"batch_tokens is a number of tokens from 1, got {self.batch_tokens}.")
-        if self.guidance < 0:
-            raise BackboneError(f"guidance is 0 (off) or more, got {self.guidance}.")
+        if not 0 <= self.guidance < math.inf:
+            raise BackboneError(f"guidance is a finite number, 0 (off) or more, got {self.guidance}.")
 
     def changed(self) -> list[str]:
         """The options that are not at their defaults."""
@@ -53,11 +54,11 @@ class RunOptions:
 
 def split_name(name: str, options: RunOptions | None = None) -> tuple[str, RunOptions]:
     """A backbone's name without its options, and the options with those of the name."""
-    base, _, query = name.partition("?")
+    base, given = split_options(name, "backbone")
     found = options or RunOptions()
     known = {field.name: field.type for field in fields(RunOptions)}
     changes: dict[str, Any] = {}
-    for key, text in parse_qsl(query, keep_blank_values=True):
+    for key, text in given.items():
         if key not in known:
             raise BackboneError(unknown_name(f"option of {base}", key, known))
         changes[key] = _value(key, text, known[key])

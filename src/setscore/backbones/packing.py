@@ -43,6 +43,11 @@ class Row:
     def longest(self) -> int:
         return max(len(question.tokens) for question in self.questions)
 
+    @property
+    def tokens(self) -> int:
+        """Tokens without any padding."""
+        return len(self.document) + sum(len(question.tokens) for question in self.questions)
+
 
 @dataclass(frozen=True)
 class Packed:
@@ -53,6 +58,26 @@ class Packed:
     segments: IntArray  # [B, N]
     slots: IntArray  # [B, S] columns
     owners: IntArray  # [B, S] query numbers; -1 where a row has fewer slots than S
+
+
+def fit_blocks(documents: Documents, *, shared: bool, block: int, mask: int) -> Documents:
+    """Documents and questions for a block-causal model; as they are when block is 0.
+
+    The answer's block is filled with masks to its end, as when the model writes. With shared attention a document ends
+    on a block boundary, so its last tokens, those of a begun block, go with each question: the split changes nothing.
+    """
+    if block == 0:
+        return documents
+    fitted: Documents = {}
+    for document, questions in documents.items():
+        cut = len(document) // block * block if shared else len(document)
+        begun = document[cut:]
+        for question in questions:
+            filling = (mask,) * (-(len(document) + len(question.tokens)) % block)
+            slots = tuple(slot + len(begun) for slot in question.slots)
+            moved = Question(question.query, begun + question.tokens + filling, slots)
+            fitted.setdefault(document[:cut], []).append(moved)
+    return fitted
 
 
 def make_rows(documents: Documents, *, shared: bool, row_tokens: int) -> list[Row]:

@@ -6,13 +6,12 @@ the logits by one). Revisions are commits of the Hub that others' published runs
 was only found abbreviated; it is looked up in full when the checkpoint is fetched.
 """
 
-import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from setscore.backbones.base import BackboneSpec
+from setscore.backbones.config import Config, read_config, shown
 from setscore.errors import BackboneError
 
 _LLADA_CHAT = (
@@ -148,33 +147,28 @@ SPECS = {
 }  # fmt: skip
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """config.json of a checkpoint's folder."""
-    try:
-        config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BackboneError(f"{folder} is no checkpoint: config.json cannot be read ({error}).") from error
-    return config
-
-
 def folder_spec(folder: Path, family: str) -> BackboneSpec:
-    """The spec of a checkpoint in a local folder, from its family and its config.json."""
+    """The spec of a checkpoint in a local folder, from its family and its config.json.
+
+    Without a mask_token_id there the mask is looked up in the tokenizer, by the name that the family gives it.
+    """
     config, template = read_config(folder), FAMILY_SPECS[family]
-    context = config.get("max_sequence_length") or config.get("max_position_embeddings") or template.context
-    context = min(context, TRAINED_CONTEXT.get(family, context))
-    mask_id = config.get("mask_token_id")
+    context = config.size("max_sequence_length", config.size("max_position_embeddings", template.context))
+    said = config.get("mask_token_id") is not None
     return replace(
         template,
         name=str(folder),
-        context=context,
-        mask_id=template.mask_id if mask_id is None else mask_id,
-        block=config.get("block_size") or template.block,
+        context=min(context, TRAINED_CONTEXT.get(family, context)),
+        mask_id=config.size("mask_token_id", least=0) if said else None,
+        block=config.size("block_size", template.block),
         summary=f"{template.summary}; from a folder",
     )
 
 
-def check_config(spec: BackboneSpec, config: Mapping[str, Any]) -> None:
+def check_config(spec: BackboneSpec, config: Config) -> None:
     """What config.json says must be what the spec says."""
     said = config.get("mask_token_id")
     if said is not None and said != spec.mask_id:
-        raise BackboneError(f"config.json says the mask is token {said}, {spec.name} expects {spec.mask_id}.")
+        raise BackboneError(
+            f"{config.file}: mask_token_id is {spec.mask_id} in a checkpoint of {spec.name}, got {shown(said)}."
+        )

@@ -1,17 +1,20 @@
 """Text to token ids, such that text never becomes a special token."""
 
 import hashlib
-import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Encoding, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
+from setscore.backbones.config import Config
 from setscore.errors import BackboneError, VerbalizerError
 from setscore.prompts import Verbalizer
+
+MOST_BYTES = 256 * 2**20  # of a file; the largest public vocabularies take a tenth of it
 
 Span = tuple[int, int]  # characters from start up to end
 
@@ -25,7 +28,9 @@ class TextTokenizer:
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._tokenizer.encode_special_tokens = True
-        self._added = {number: token.content for number, token in self._tokenizer.get_added_tokens_decoder().items()}
+        added = self._tokenizer.get_added_tokens_decoder()
+        self._added = {number: token.content for number, token in added.items()}
+        self._special = frozenset(number for number, token in added.items() if token.special)
 
     def ids(self, text: str) -> tuple[int, ...]:
         return tuple(number for number, _ in self._encoded(text))
@@ -40,7 +45,7 @@ class TextTokenizer:
         waiting = [(0, text)]  # the next part last, and where it begins
         while waiting:
             offset, part = waiting.pop()
-            encoded = self._tokenizer.encode(part, add_special_tokens=False)
+            encoded = self._encode(part)
             tokens = list(zip(encoded.ids, encoded.offsets, strict=True))
             cuts = [start + 1 for number, (start, end) in tokens if self._spells(number, part[start:end])]
             if cuts:
@@ -49,6 +54,12 @@ class TextTokenizer:
             else:
                 found += [(number, (start + offset, end + offset)) for number, (start, end) in tokens]
         return found
+
+    def _encode(self, text: str) -> Encoding:
+        try:
+            return self._tokenizer.encode(text, add_special_tokens=False)
+        except Exception as error:  # tokenizers raises bare Exception, as where a vocabulary lacks its unknown token
+            raise BackboneError(f"the tokenizer cannot read {text[:40]!r}: {_line(error)}.") from error
 
     def _spells(self, number: int, characters: str) -> bool:
         return len(characters) > 1 and self._added.get(number) == characters
@@ -93,13 +104,26 @@ class TextTokenizer:
         spelt: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)
         return spelt
 
+    def find(self, name: str) -> int | None:
+        """The number of a token as the vocabulary spells it; None where there is none."""
+        number: int | None = self._tokenizer.token_to_id(name)
+        return number
+
+    def is_text(self, number: int) -> bool:
+        """Whether a text can become this token."""
+        return self.token(number) is not None and number not in self._special
+
+    def last_text_token(self) -> int:
+        """The largest number that a text can become."""
+        return max(set(self._tokenizer.get_vocab().values()) - self._special, default=0)
+
     def special(self, *names: str) -> tuple[int, ...]:
         """Ids of special tokens by name."""
         ids = []
         for name in names:
-            token = self._tokenizer.token_to_id(name)
+            token = self.find(name)
             if token is None:
-                raise BackboneError(f"the tokenizer has no token {name!r}")
+                raise BackboneError(f"the tokenizer has no token {name!r}.")
             ids.append(token)
         return tuple(ids)
 
@@ -115,7 +139,7 @@ class TextTokenizer:
         ids: list[int] = []
         for word in (verbalizer.yes, verbalizer.no):
             text = f" {word}" if leading_space else word
-            encoded = self._tokenizer.encode(text, add_special_tokens=False)
+            encoded = self._encode(text)
             if len(encoded.ids) != 1 or self._says_nothing(encoded.ids[0]):
                 raise VerbalizerError(
                     f"the answer {text!r} must be one token, but splits into {encoded.tokens}."
@@ -135,26 +159,50 @@ _QWEN_WORDS = (
 
 def _read(path: Path) -> Tokenizer:
     file = path / "tokenizer.json" if path.is_dir() else path
+    if not file.is_file() and (path / "merges.txt").is_file():
+        return _from_merges(path)
+    tokenizer: Tokenizer = _opened(Tokenizer.from_file, file)
+    return tokenizer
+
+
+def _opened(reader: Callable[..., Any], *files: Path) -> Any:
+    """What the library makes of files; it parses them itself, and stops at 128 levels."""
     try:
-        if path.is_dir() and not file.is_file() and (path / "merges.txt").is_file():
-            return _from_merges(path)
-        return Tokenizer.from_file(str(file))
-    except Exception as error:  # tokenizers raises bare Exception for a missing or broken file
-        raise BackboneError(f"the tokenizer {file.name} cannot be read: {error}") from error
+        for file in files:
+            if file.stat().st_size > MOST_BYTES:
+                raise ValueError(f"it is larger than {MOST_BYTES // 2**20} MiB")
+        return reader(*map(str, files))
+    except Exception as error:  # tokenizers raises bare Exception for a broken file
+        names = " and ".join(map(str, files))
+        why = error.strerror if isinstance(error, OSError) else _line(error)
+        raise BackboneError(f"the tokenizer {names} cannot be read: {why}. Get the file again.") from error
+
+
+def _line(error: Exception) -> str:
+    """The beginning of another library's message: it may quote the file."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:200]
 
 
 def _from_merges(folder: Path) -> Tokenizer:
     """The tokenizer of a folder with vocab.json and merges.txt only, as Dream ships it."""
-    tokenizer = Tokenizer(models.BPE.from_file(str(folder / "vocab.json"), str(folder / "merges.txt")))
+    tokenizer = Tokenizer(_opened(models.BPE.from_file, folder / "vocab.json", folder / "merges.txt"))
     tokenizer.normalizer = normalizers.NFC()
     split = pre_tokenizers.Split(Regex(_QWEN_WORDS), behavior="isolated")
     bytes_ = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, bytes_])
     tokenizer.decoder = decoders.ByteLevel()
-    settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-    added = sorted(settings["added_tokens_decoder"].items(), key=lambda entry: int(entry[0]))
-    for number, entry in added:
-        tokenizer.add_special_tokens([AddedToken(entry["content"], normalized=False)])
-        if tokenizer.token_to_id(entry["content"]) != int(number):
-            raise BackboneError(f"the added token {entry['content']!r} should be token {number}; get the files again.")
+    for number, content in _added_tokens(Config.read(folder / "tokenizer_config.json", "tokenizer")):
+        tokenizer.add_special_tokens([AddedToken(content, normalized=False)])
+        if tokenizer.token_to_id(content) != number:
+            raise BackboneError(f"the added token {content!r} should be token {number}; get the files again.")
     return tokenizer
+
+
+def _added_tokens(settings: Config) -> list[tuple[int, str]]:
+    """Numbers and texts of the tokens beyond the vocabulary, in order."""
+    added = settings.section("added_tokens_decoder")
+    for number in added:
+        content = added.section(number).get("content")
+        if not (number.isascii() and number.isdigit()) or not isinstance(content, str):
+            raise added.wrong(number, "the number of a token, with its content as a text")
+    return sorted((int(number), added[number]["content"]) for number in added)

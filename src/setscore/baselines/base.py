@@ -61,7 +61,7 @@ def pretrained(kind: str, place: str, what: str, **options: Any) -> Any:
 
 def on_device(model: Any, device: str) -> Any:
     """A model where `device` says, ready to score: "auto" is a GPU if there is one."""
-    from setscore.backbones.native.memory import device_of  # imports torch
+    from setscore.backbones.devices import device_of  # imports torch
 
     return model.to(device_of(device)).eval()
 
@@ -70,7 +70,7 @@ def device_name(device: str) -> str:
     """What `device` comes to: cpu, or what the GPU is called."""
     if importlib.util.find_spec("torch") is None:
         return "cpu"
-    from setscore.backbones.native.memory import device_of
+    from setscore.backbones.devices import device_of
 
     found = device_of(device)
     return "cpu" if found.type == "cpu" else str(library("torch", "the baselines").cuda.get_device_name(found))

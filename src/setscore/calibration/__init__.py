@@ -15,12 +15,10 @@ from setscore.calibration.base import Calibration, options_from
 from setscore.calibration.bias import BiasCalibration
 from setscore.calibration.conformal import ConformalCalibration
 from setscore.calibration.isotonic import IsotonicCalibration
-from setscore.calibration.levelled import LevelledCalibration
 from setscore.calibration.paper import PaperCalibration
-from setscore.calibration.platt import PlattCalibration
-from setscore.calibration.shrunk import ShrunkCalibration
+from setscore.calibration.platt import LevelledCalibration, PlattCalibration
 from setscore.calibration.spelling import options_of, read_options, spelt
-from setscore.calibration.temperature import TemperatureCalibration
+from setscore.calibration.temperature import ShrunkCalibration, TemperatureCalibration
 from setscore.calibration.unfitted import UnfittedCalibration
 from setscore.errors import SetScoreError, unknown_name
 from setscore.named import split_options
@@ -69,6 +67,8 @@ def make(kind: "str | dict[str, Any] | Calibration") -> Calibration:
     if isinstance(kind, Calibration):
         copy: Calibration = clone(kind)
         return copy
+    if isinstance(kind, str) and kind in CALIBRATIONS:
+        return CALIBRATIONS[kind]()
     name, given = split_options(kind, "calibration") if isinstance(kind, str) else (kind["name"], kind["options"])
     if name not in CALIBRATIONS:
         raise SetScoreError(unknown_name("calibration", name, CALIBRATIONS))

@@ -4,14 +4,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from setscore.calibration.base import Calibration
-from setscore.calibration.folds import SEED, assign
-from setscore.calibration.levelled import LevelledCalibration
-from setscore.calibration.platt import PlattCalibration
-from setscore.calibration.shrunk import ShrunkCalibration
-from setscore.calibration.temperature import TemperatureCalibration
-from setscore.metrics import STATISTICS, Counts
-from setscore.records import BoolArray, FloatArray
+from setscore.calibration.base import SEED, Calibration
+from setscore.calibration.platt import LevelledCalibration, PlattCalibration
+from setscore.calibration.temperature import ShrunkCalibration, TemperatureCalibration
+from setscore.metrics import objective_value
+from setscore.records import BoolArray, FloatArray, IntArray
 
 # The first is taken unless another is better beyond doubt: 200 documents cannot tell close candidates apart.
 CANDIDATES: dict[str, type[Calibration]] = {
@@ -33,14 +30,17 @@ class AutoCalibration(Calibration):
     def label_by_label(self) -> Calibration:
         return LabelByLabel(**self.get_params(deep=False))
 
-    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
+    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray, fold: IntArray) -> str:
         made = {name: kind(**self.get_params(deep=False)) for name, kind in self.candidates.items()}
         if len(log_odds) == 1:
             self.chosen_, self.scores_ = made["temperature"].fit(log_odds, gold), {}
             return f"temperature: {self.chosen_.choice_}. One document cannot be cross-validated"
-        decisions = {name: _cross_validated(candidate, log_odds, gold) for name, candidate in made.items()}
         everything = np.ones((1, len(gold)))
-        self.scores_ = {name: float(self._values(gold, found, everything)[0]) for name, found in decisions.items()}
+        decisions = {name: _cross_validated(candidate, log_odds, gold, fold) for name, candidate in made.items()}
+        self.scores_ = {
+            name: float(objective_value(self.objective, gold, found, everything, self.cost)[0])
+            for name, found in decisions.items()
+        }
         best = next(iter(made))
         for name in made:
             if self.scores_[name] > self.scores_[best] and self._surely_better(gold, decisions[name], decisions[best]):
@@ -52,22 +52,12 @@ class AutoCalibration(Calibration):
     def _fit_thresholds(self, log_odds: FloatArray, gold: BoolArray) -> FloatArray:  # noqa: ARG002
         return self.chosen_.thresholds_
 
-    def _values(self, gold: BoolArray, decisions: BoolArray, weights: FloatArray) -> FloatArray:
-        """The objective [rounds], documents weighted by `weights` [rounds, n_documents]; a cost is negative."""
-        if self.objective == "sample_f1":
-            return weights @ Counts.of(gold.T, decisions.T).f1() / len(gold)
-        counts = Counts.of(gold, decisions, weights)
-        if self.objective == "cost":
-            whole = counts.micro()
-            return -(self.cost[0] * whole.fp + self.cost[1] * whole.fn) / gold.size
-        return STATISTICS[self.objective](counts)
-
     def _surely_better(self, gold: BoolArray, challenger: BoolArray, holder: BoolArray) -> bool:
         """Whether the challenger wins in 97.5% of resampled slices."""
         shares, generator = np.full(len(gold), 1 / len(gold)), np.random.default_rng(SEED)
         weights = generator.multinomial(len(gold), shares, size=ROUNDS).astype(np.float64)
-        wins = self._values(gold, challenger, weights) > self._values(gold, holder, weights)
-        return bool(wins.mean() >= 0.975)
+        values = [objective_value(self.objective, gold, one, weights, self.cost) for one in (challenger, holder)]
+        return bool((values[0] > values[1]).mean() >= 0.975)
 
     def _logits(self, log_odds: FloatArray) -> FloatArray:
         return self.chosen_._logits(log_odds)
@@ -93,9 +83,9 @@ class LabelByLabel(AutoCalibration):
     }
 
 
-def _cross_validated(candidate: Calibration, log_odds: FloatArray, gold: BoolArray) -> BoolArray:
+def _cross_validated(candidate: Calibration, log_odds: FloatArray, gold: BoolArray, fold: IntArray) -> BoolArray:
     """Decisions on documents that the candidate was not fitted on."""
-    fold, decisions = assign(len(log_odds)), np.zeros(gold.shape, dtype=np.bool_)
+    decisions = np.zeros(gold.shape, dtype=np.bool_)
     for number in range(fold.max() + 1):
         inside = fold == number
         decisions[inside] = candidate.fit(log_odds[~inside], gold[~inside]).predict(log_odds[inside])

@@ -15,7 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from setscore.calibration.objectives import OBJECTIVES, best_thresholds
 from setscore.errors import SetScoreError, unknown_name
-from setscore.records import BoolArray, FloatArray
+from setscore.records import BoolArray, FloatArray, IntArray
+
+FOLDS = 5
+SEED = 13
 
 
 class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -70,6 +73,8 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         log_odds = self._check(X, reset=False)
         probabilities = self._probabilities(log_odds)
         decisions = np.isfinite(log_odds) & (probabilities >= self.thresholds_)
+        if self.least == 0 and self.most is None:
+            return decisions
         return _bounded(decisions, probabilities, np.isfinite(log_odds), self.least, self.most)
 
     def undecided(self, X: npt.ArrayLike, margin: float | None = None) -> BoolArray:
@@ -111,6 +116,7 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def restore(cls, state: dict[str, Any], n_labels: int) -> Self:
         """The calibration that `state` describes."""
         calibration, fitted = cls(**options_from(state["options"])), state["fitted"]
+        calibration.check_options()
         for key, value in fitted.items():
             setattr(calibration, key, _from_plain(value))
         calibration.n_features_in_ = n_labels
@@ -124,8 +130,8 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     # What subclasses say
 
     @abstractmethod
-    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
-        """Fits whatever `_logits` needs and returns a sentence for `choice_`."""
+    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray, fold: IntArray) -> str:
+        """Fits whatever `_logits` needs and returns a sentence for `choice_`. `fold` [n] is for cross-validation."""
 
     @abstractmethod
     def _logits(self, log_odds: FloatArray) -> FloatArray:
@@ -138,7 +144,7 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def _fit(self, log_odds: FloatArray, gold: BoolArray) -> Self:
         self.check_options()
-        self.choice_ = self._fit_logits(log_odds, gold)
+        self.choice_ = self._fit_logits(log_odds, gold, assign_folds(len(log_odds)))
         self.thresholds_ = self._fit_thresholds(log_odds, gold)
         return self
 
@@ -148,7 +154,10 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         return np.where(asked, expit(logits), 0.0)
 
     def _check(self, X: npt.ArrayLike, *, reset: bool) -> FloatArray:
-        log_odds = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+        least = 1 if reset else 0  # nothing can be fitted on no documents, but none can be asked about
+        log_odds = validate_data(
+            self, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=least
+        )
         if np.isnan(log_odds).any() or np.isposinf(log_odds).any():
             raise ValueError("log-odds hold NaN or inf; only -inf (not asked) is allowed.")
         return np.asarray(log_odds)
@@ -176,6 +185,11 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def assign_folds(documents: int) -> IntArray:
+    """The fold of each document for cross-validation inside a slice: seeded, equal in size."""
+    return np.random.default_rng(SEED).permutation(documents) % min(FOLDS, documents)
 
 
 def fingerprint(log_odds: FloatArray, gold: BoolArray) -> str:
@@ -207,8 +221,6 @@ def _bounded(
     decisions: BoolArray, probabilities: FloatArray, asked: BoolArray, least: int, most: int | None
 ) -> BoolArray:
     """At least `least` and at most `most` labels for each document, of those that were asked."""
-    if least == 0 and most is None:
-        return decisions
     likelihood = np.where(asked, probabilities, -1.0)
     rank = np.argsort(np.argsort(-likelihood, axis=1, kind="stable"), axis=1, kind="stable")
     capped = decisions if most is None else decisions & (rank < most)

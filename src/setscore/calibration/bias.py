@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from setscore.calibration.base import Calibration, fingerprint
 from setscore.errors import SetScoreError
-from setscore.records import BoolArray, FloatArray
+from setscore.records import BoolArray, FloatArray, IntArray
 
 
 class BiasCalibration(Calibration):
@@ -45,7 +45,7 @@ class BiasCalibration(Calibration):
         if not 0 <= self.share <= 1:
             raise SetScoreError(f"share lies between 0 and 1, got {self.share}.")
 
-    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:  # noqa: ARG002
+    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray, fold: IntArray) -> str:  # noqa: ARG002
         asked = np.isfinite(log_odds)
         count = np.maximum(asked.sum(axis=0), 1)
         means = np.where(asked, log_odds, 0.0).sum(axis=0) / count

@@ -16,11 +16,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from setscore.calibration.base import Calibration
-from setscore.calibration.folds import SEED
+from setscore.calibration.base import SEED, Calibration
 from setscore.calibration.platt import PlattCalibration
 from setscore.errors import MissingExtraError, SetScoreError, counted, plural, unknown_name
-from setscore.records import BoolArray, FloatArray
+from setscore.records import BoolArray, FloatArray, IntArray
 
 TARGETS = ("recall", "precision")
 # Thresholds that are tried, at quantiles of the probabilities; precision pays for each (a Bonferroni correction).
@@ -52,7 +51,7 @@ class ConformalCalibration(Calibration):
         self.level = level
         self.confidence = confidence
 
-    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
+    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray, fold: IntArray) -> str:  # noqa: ARG002
         """Probabilities on one half of the slice, the cut on the other."""
         first, second = np.array_split(np.random.default_rng(SEED).permutation(len(gold)), 2)
         labelled = second[gold[second].any(axis=1)]

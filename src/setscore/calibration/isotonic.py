@@ -8,7 +8,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from setscore.calibration.base import Calibration
 from setscore.calibration.temperature import best_temperature
-from setscore.records import BoolArray, FloatArray
+from setscore.records import BoolArray, FloatArray, IntArray
 
 LEAST_PAIRS = 50  # gold and others; below this a step function fits noise; a temperature is used and `choice_` says so
 EDGE = 1e-4  # probabilities stay this far from 0 and 1
@@ -20,7 +20,7 @@ class IsotonicCalibration(Calibration):
     name: ClassVar[str] = "isotonic"
     fitted: ClassVar[tuple[str, ...]] = ("temperature_", "knots_", "values_")
 
-    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
+    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray, fold: IntArray) -> str:  # noqa: ARG002
         asked = np.isfinite(log_odds)
         u, y = log_odds[asked], gold[asked]
         positives = int(y.sum())

@@ -6,7 +6,8 @@ from scipy.special import expit, logit
 from setscore.records import BoolArray, FloatArray
 
 OBJECTIVES = ("micro_f1", "macro_f1", "sample_f1", "cost")
-STEADY = 100.0  # gold labels; chosen on parts of the 200-document validation slices (benchmarks/few_documents.py)
+# Gold labels; chosen on parts of the 200-document validation slices (benchmarks/studies/few_documents.py).
+STEADY = 100.0
 TINY = 1e-9
 
 Gold = BoolArray | FloatArray

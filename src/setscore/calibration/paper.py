@@ -15,7 +15,7 @@ from setscore.calibration.base import Calibration
 from setscore.calibration.objectives import halfway
 from setscore.errors import SetScoreError, unknown_name
 from setscore.metrics import Counts
-from setscore.records import BoolArray, FloatArray
+from setscore.records import BoolArray, FloatArray, IntArray
 
 TEMPERATURES = (1.0, 0.75, 1.25, 0.5, 1.5, 2.0)  # nearest to 1 first
 THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(9, 0, -1))  # the highest first
@@ -37,7 +37,7 @@ class PaperCalibration(Calibration):
         if self.strategy not in ("auto", *STRATEGIES):
             raise SetScoreError(unknown_name("strategy", self.strategy, ("auto", *STRATEGIES)))
 
-    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
+    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray, fold: IntArray) -> str:  # noqa: ARG002
         wanted = STRATEGIES if self.strategy == "auto" else (self.strategy,)
         asked, best = np.isfinite(log_odds), -1.0
         for strategy in wanted:

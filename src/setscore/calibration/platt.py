@@ -1,4 +1,4 @@
-"""Regularised Platt scaling: one slope for all labels and a bias for each.
+"""Regularised Platt scaling: one slope for all labels and a bias for each; and with the level of the document.
 
     logit p_i(x) = a u_i(x) + b + d_i,    d_i ~ N(0, 1 / strength),    a ~ N(1, 1 / min(1, var u)),    b ~ N(0, 1)
 
@@ -11,21 +11,22 @@ given then starts where the others do.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
 
 from setscore.calibration.base import Calibration
-from setscore.calibration.folds import assign, log_loss
 from setscore.calibration.objectives import steady_thresholds
-from setscore.records import BoolArray, FloatArray
+from setscore.logistic import Prior, fit_logistic
+from setscore.records import BoolArray, FloatArray, IntArray
 
 Solution = tuple[float, FloatArray, FloatArray]  # slope, bias [n_labels], centre [n_labels]
 
 STRENGTHS = (30.0, 10.0, 3.0, 1.0, 0.3)  # the strongest first: with own biases near 0 it is the quickest start
 COMMON_STRENGTH = 1.0  # of slope and common bias; keeps them finite too when the labels are separable
 STEPS = 25
+OWN = np.array([1.0, 0.0, 0.0, 0.0])  # a, c, d and e that leave the model's own probabilities
 
 
 class PlattCalibration(Calibration):
@@ -47,8 +48,8 @@ class PlattCalibration(Calibration):
         super().__init__(objective=objective, cost=cost, least=least, most=most, margin=margin)
         self.centred = centred
 
-    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:
-        asked, unseen = np.isfinite(log_odds), self._out_of_fold(log_odds, gold)
+    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray, fold: IntArray) -> str:
+        asked, unseen = np.isfinite(log_odds), self._out_of_fold(log_odds, gold, fold)
         losses = {strength: log_loss(logits, gold, asked) for strength, logits in unseen.items()}
         self.strength_ = min(losses, key=losses.__getitem__)
         # Out of fold too: in the fit's own eyes its probabilities look better than they are.
@@ -65,9 +66,9 @@ class PlattCalibration(Calibration):
     def _logits(self, log_odds: FloatArray) -> FloatArray:
         return np.asarray(self.slope_ * (log_odds - self.centre_) + self.bias_)
 
-    def _out_of_fold(self, log_odds: FloatArray, gold: BoolArray) -> dict[float, FloatArray]:
+    def _out_of_fold(self, log_odds: FloatArray, gold: BoolArray, fold: IntArray) -> dict[float, FloatArray]:
         """For each strength, logits of documents that the fit has not seen; the bias alone where nothing was asked."""
-        fold, logits = assign(len(log_odds)), {strength: np.empty(log_odds.shape) for strength in STRENGTHS}
+        logits = {strength: np.empty(log_odds.shape) for strength in STRENGTHS}
         for number in range(fold.max() + 1):
             inside = fold == number
             solved = self._solve(log_odds[~inside], gold[~inside], STRENGTHS)
@@ -87,6 +88,67 @@ class PlattCalibration(Calibration):
             fit = newton(np.where(asked, u - centre, 0.0), gold, asked, strength, fit)
             found.append((fit[0], fit[1] + fit[2], centre))
         return found
+
+
+class LevelledCalibration(PlattCalibration):
+    """Platt scaling that also looks at how high the other labels of the document stand.
+
+        v_i(x) = a u_i(x) + c mean_j u_j(x) + d max_j u_j(x) + e,    logit p_i(x) = Platt of v_i(x)
+        a ~ N(1, s),    c, d ~ N(0, s),    e ~ N(0, 1),    s = 1 / min(1, var u)
+
+    Some documents draw a yes to many questions, some to none; a document where another label stands out needs this one
+    less. Four numbers for all labels say how much that counts, fitted by logistic regression. The centre of their
+    prior, 1 and three times 0, is the model's own probabilities: a handful of documents with hardly a gold label does
+    not carry the fit far away from them. A label that was not asked stands in with its mean, so that asking fewer
+    labels moves the level little. Mean and maximum do not depend on the order of the labels, but a decision now depends
+    on which labels there are.
+
+    Fitted beside what Platt scaling has: `means_` [n_labels] of the log-odds, and `levels_`: a, c, d and e.
+    """
+
+    name: ClassVar[str] = "levelled"
+    fitted: ClassVar[tuple[str, ...]] = (*PlattCalibration.fitted, "means_", "levels_")
+
+    def label_by_label(self) -> PlattCalibration:
+        return PlattCalibration(**self.get_params(deep=False))
+
+    @classmethod
+    def restore(cls, state: dict[str, Any], n_labels: int) -> Self:
+        """The calibration that `state` describes; levels from before there was e are the same as with e = 0."""
+        fitted = dict(state["fitted"])
+        if len(fitted.get("levels_", ())) == 3:
+            fitted["levels_"] = [*fitted["levels_"], 0.0]
+        return super().restore(state | {"fitted": fitted}, n_labels)
+
+    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray, fold: IntArray) -> str:
+        asked = np.isfinite(log_odds)
+        counts = asked.sum(axis=0)
+        overall = log_odds[asked].mean() if asked.any() else 0.0
+        sums = np.where(asked, log_odds, 0.0).sum(axis=0)
+        self.means_ = np.where(counts > 0, sums / np.maximum(counts, 1), overall)
+        self.levels_ = self._fit_levels(log_odds, gold)
+        a, c, d, e = self.levels_
+        level = f"level {a:.3g} own {c:+.3g} mean {d:+.3g} maximum {e:+.3g} constant"
+        return f"{super()._fit_logits(self._levelled(log_odds), gold, fold)}; {level}"
+
+    def _fit_levels(self, log_odds: FloatArray, gold: BoolArray) -> FloatArray:
+        asked = np.isfinite(log_odds)
+        parts = np.stack([part[asked] for part in self._parts(log_odds)], axis=1)
+        slope, bias = common_strengths(log_odds[asked])
+        return fit_logistic(parts, gold[asked], Prior(OWN, np.array([slope, slope, slope, bias])))
+
+    def _levelled(self, log_odds: FloatArray) -> FloatArray:
+        *weights, bias = self.levels_
+        found = np.tensordot(weights, np.stack(self._parts(log_odds)), axes=1) + bias
+        return np.where(np.isfinite(log_odds), found, -np.inf)
+
+    def _parts(self, log_odds: FloatArray) -> list[FloatArray]:
+        """Own log-odds, and mean and maximum of the document, each [n_documents, n_labels]."""
+        u = np.where(np.isfinite(log_odds), log_odds, self.means_)
+        return [u, *(np.broadcast_to(part, u.shape) for part in (u.mean(1, keepdims=True), u.max(1, keepdims=True)))]
+
+    def _probabilities(self, log_odds: FloatArray) -> FloatArray:
+        return super()._probabilities(self._levelled(log_odds))
 
 
 def common_strengths(u: FloatArray) -> FloatArray:
@@ -143,3 +205,10 @@ def newton(
         if gained < 1e-6 * max(1.0, current):
             break
     return float(theta[0]), float(theta[1]), own
+
+
+def log_loss(logits: FloatArray, gold: BoolArray, asked: BoolArray) -> float:
+    """Mean over the pairs that were asked; 0 without any."""
+    if not asked.any():
+        return 0.0
+    return float(np.logaddexp(0, np.where(gold, -logits, logits))[asked].mean())

@@ -16,7 +16,7 @@ from scipy.special import expit, logsumexp
 
 from setscore.calibration.base import Calibration
 from setscore.errors import SetScoreError
-from setscore.records import BoolArray, FloatArray
+from setscore.records import BoolArray, FloatArray, IntArray
 
 SHARPNESS = 4.0  # k: how nearly the soft maximum is the maximum
 
@@ -49,7 +49,7 @@ class UnfittedCalibration(Calibration):
         self.choice_ = f"nothing fitted: temperature {self.temperature:g}, competition {self.competition:g}"
         return self
 
-    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray) -> str:  # noqa: ARG002
+    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray, fold: IntArray) -> str:  # noqa: ARG002
         return self.for_labels(log_odds.shape[1]).choice_
 
     def _fit_thresholds(self, log_odds: FloatArray, gold: BoolArray) -> FloatArray:  # noqa: ARG002

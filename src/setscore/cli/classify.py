@@ -16,7 +16,7 @@ from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
 from setscore.cli.console import errors, progress, remark
 from setscore.cli.output import Answer, check_format, write
-from setscore.datasets import DOCUMENT_FILES, Columns, Row, parse_labels, read_documents, read_stream, text_rows
+from setscore.datasets import DOCUMENT_FILES, Columns, InputRow, parse_labels, read_documents, read_stream, text_rows
 from setscore.errors import (
     ScoreError,
     SetScoreError,
@@ -115,7 +115,7 @@ class Tally:
         self._numbers: dict[str, int] = {}  # of the row that had an id first
         self._first = ""
 
-    def note(self, row: Row) -> None:
+    def note(self, row: InputRow) -> None:
         """Counts a row. One whose id has been there before is kept, but joining outputs by id would mix them up."""
         self.rows += 1
         self.failed += row.document is None
@@ -152,7 +152,7 @@ def _refuse_settings(context: typer.Context) -> None:
 
 def _rows(
     texts: list[str] | None, file: Path | None, input_format: str | None, columns: Columns
-) -> tuple[Iterable[Row], int | None]:
+) -> tuple[Iterable[InputRow], int | None]:
     if texts and file:
         raise SetScoreError("give texts or --file, not both.")
     if texts and len(texts) == 1 and (Path(texts[0]).suffix in DOCUMENT_FILES or texts[0] == "-"):
@@ -172,7 +172,7 @@ def _rows(
     return read_stream(stream, suffix or ".txt", columns), None
 
 
-def _answers(model: SetScoreClassifier, rows: Iterable[Row], tally: Tally) -> Iterator[Answer]:
+def _answers(model: SetScoreClassifier, rows: Iterable[InputRow], tally: Tally) -> Iterator[Answer]:
     """Answers in the order of the rows, a block at a time."""
     iterator = iter(rows)
     names = set(model.classes_)
@@ -205,9 +205,9 @@ def _outcomes(model: SetScoreClassifier, documents: list[Document], tally: Tally
         return _outcomes(model, documents[:half], tally) + _outcomes(model, documents[half:], tally)
 
 
-def _check_candidates(row: Row, names: set[str]) -> Row:
+def _check_candidates(row: InputRow, names: set[str]) -> InputRow:
     unknown = [name for name in (row.document.candidates or () if row.document else ()) if name not in names]
-    return Row(row.number, row.id, None, f"asks an {unknown_name('label', unknown[0], names)}") if unknown else row
+    return InputRow(row.number, row.id, None, f"asks an {unknown_name('label', unknown[0], names)}") if unknown else row
 
 
 def _classified(model: SetScoreClassifier, documents: list[Document], tally: Tally) -> Iterator[Outcome]:

@@ -1,9 +1,18 @@
 """Reading labels, documents and datasets."""
 
 from setscore.datasets.dataset import Dataset, draw_rows
-from setscore.datasets.documents import DOCUMENT_FILES, Columns, Row, read_documents, read_stream, text_rows
+from setscore.datasets.documents import (
+    DOCUMENT_FILES,
+    Columns,
+    InputRow,
+    count_documents,
+    read_documents,
+    read_stream,
+    text_rows,
+)
 from setscore.datasets.files import MissingFilesError
 from setscore.datasets.labels import parse_labels, read_labels
+from setscore.datasets.language import likely_not_english
 from setscore.datasets.own import load_files
 from setscore.datasets.registry import DATASETS, development_slices, find_source, load_dataset, paper_slices
 from setscore.datasets.source import Home, Source, card
@@ -14,13 +23,15 @@ __all__ = [
     "Columns",
     "Dataset",
     "Home",
+    "InputRow",
     "MissingFilesError",
-    "Row",
     "Source",
     "card",
+    "count_documents",
     "development_slices",
     "draw_rows",
     "find_source",
+    "likely_not_english",
     "load_dataset",
     "load_files",
     "paper_slices",

@@ -6,7 +6,7 @@ from pathlib import Path
 from setscore.datasets.dataset import Dataset, Entry, assemble
 from setscore.datasets.files import csv_rows, field, find, jsonl_rows, plain_lines, require
 from setscore.datasets.source import Archive, Source, described
-from setscore.errors import DataFileError
+from setscore.errors import DataFileError, brief
 from setscore.records import LabelSet
 
 FILES = {"train": "train", "validation": "val", "test": "test"}
@@ -50,8 +50,10 @@ def _table(path: Path, labels: LabelSet, part: str) -> Iterator[Entry]:
         text = cells.pop("abstract")
         if cells.keys() != set(labels.names):
             odd = sorted(cells.keys() ^ set(labels.names))
-            raise DataFileError(f"{path} must have abstract and the {len(labels)} codes as columns; not so {odd[:5]}.")
-        if wrong := [f"{name}={value!r}" for name, value in cells.items() if value not in ("0", "1")]:
+            raise DataFileError(
+                f"{path} must have abstract and the {len(labels)} codes as columns; not so {brief(odd[:5])}."
+            )
+        if wrong := [f"{name}={brief(value)}" for name, value in cells.items() if value not in ("0", "1")]:
             raise DataFileError(f"{where} has {', '.join(wrong[:5])}; a code is 0 or 1.")
         yield Entry(f"{part}-{number}", text, tuple(name for name, value in cells.items() if value == "1"))
 

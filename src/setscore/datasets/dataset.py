@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from setscore.errors import DataFileError, DocumentError, LabelError, SetScoreError, counted, plural
+from setscore.errors import DataFileError, DocumentError, LabelError, SetScoreError, brief, counted, plural
 from setscore.records import BoolArray, Document, IntArray, LabelSet, text_problem
 
 
@@ -55,8 +55,8 @@ class Dataset:
         if len(set(self.ids)) < len(self.ids):
             twice = [name for name, count in Counter(self.ids).items() if count > 1]
             raise SetScoreError(
-                f"{counted(len(twice), 'id')} of {self._title} {plural(len(twice), 'stands', 'stand')} more than once,"
-                f" the first is {twice[0]!r}."
+                f"{counted(len(twice), 'id')} of {self._title} {plural(len(twice), 'appears', 'appear')} more than"
+                f" once, the first is {brief(twice[0])}."
             )
         gold = np.array(self.gold)
         if gold.dtype != np.bool_:
@@ -137,8 +137,8 @@ class Dataset:
         given = LabelSet.of(labels)
         if set(given.names) != set(self.labels.names):
             raise LabelError(
-                f"{self._title} has {len(self.labels)} labels, the first is {self.labels.names[0]!r}; the"
-                f" {len(given)} labels given, the first is {given.names[0]!r}, must have the same names."
+                f"{self._title} has {len(self.labels)} labels, the first is {brief(self.labels.names[0])}; the"
+                f" {len(given)} labels given, the first is {brief(given.names[0])}, must have the same names."
             )
         places = {name: place for place, name in enumerate(self.labels.names)}
         return replace(self, labels=given, gold=self.gold[:, [places[name] for name in given.names]])

@@ -1,34 +1,45 @@
 """Documents from files, row by row: a row that cannot be used says why and stops no other."""
 
-import csv
-import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from setscore.datasets.files import table_reader
-from setscore.errors import DataFileError, counted, plural
+from setscore.datasets.files import open_parquet
+from setscore.datasets.formats import FORMATS, LONG, Record, Table, ending, open_table, table_of
+from setscore.errors import DataFileError, brief, counted, plural
 from setscore.records import Document, text_problem
+from setscore.storage import MIB, ROW, listed
 
-DOCUMENT_FILES = (".txt", ".csv", ".jsonl")
+DOCUMENT_FILES = FORMATS
 SHOWN = 5  # rows that a note names
-UTF_16 = ("\udcff\udcfe", "\udcfe\udcff")  # how a file in UTF-16 begins when it is read as UTF-8
+COUNTED = 8 * MIB  # bytes of a file that is read once more to count its rows
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
-class Row:
-    """A row of a file: its number (the first is 1), its id, and a document or the problem with it."""
+class InputRow:
+    """A row of a file: its number (the first is 1), its id, and a document or the problem with it.
+
+    values  all of its columns or fields, as they stand in the file: empty for a bare text, and where nothing could be
+            read. What could not be written out again as UTF-8 is U+FFFD there.
+    own_id  whether the id stands in the file; else the row's number stands in, as `7`, or as `row 7` in a file in which
+            other rows have ids, because one of those may be 7
+    """
 
     number: int
     id: str
     document: Document | None
     problem: str | None
+    values: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    own_id: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Where CSV and JSONL rows keep what.
+    """Where rows with columns keep what.
 
     Without an `id` the column "id" is taken where there is one; one that is named must be there. `candidates` are
     optional.
@@ -47,98 +58,156 @@ def left_out(problems: Mapping[int, str], total: int) -> str:
     return f"{count} of {counted(total, 'row')} cannot be used and {were} left out: {shown}{more}."
 
 
-def text_rows(texts: Iterable[object]) -> Iterator[Row]:
+def text_rows(texts: Iterable[object]) -> Iterator[InputRow]:
     """Rows of texts at hand."""
-    return (_row(number, None, text, None) for number, text in enumerate(texts, start=1))
+    for number, text in enumerate(texts, start=1):
+        problem = text_problem(text)
+        yield InputRow(number, str(number), None if problem else Document(str(text), str(number)), problem)
 
 
-def read_documents(path: str | Path, columns: Columns = Columns(), *, suffix: str | None = None) -> Iterator[Row]:
-    """Rows of a file: .txt a document a line, .csv with a header, .jsonl an object (or a string) a line.
+def read_documents(path: str | Path, columns: Columns = Columns(), *, suffix: str | None = None) -> Iterator[InputRow]:
+    """Rows of a file, one at a time, by its ending or by `suffix`.
 
-    Empty lines at the end of a .txt file are no documents; one between others is, and cannot be used.
+    .txt          a document a line; empty lines at the end are none, one between others is, and cannot be used
+    .csv, .tsv    with a header
+    .jsonl, .json an object or a text a line; a list of them
+    .parquet      columns (extra "hub")
+    .xlsx         the first sheet of an Excel file, its first row the header (extra "excel")
+
+    All but the last two may be compressed (.gz, .xz), and be in UTF-16 with a byte order mark.
     """
+    with open_table(Path(path), suffix) as table:
+        yield from _rows(table, columns)
+
+
+def read_stream(stream: TextIO, suffix: str | None = None, columns: Columns = Columns()) -> Iterator[InputRow]:
+    """Rows of an open stream, such as standard input, as they come: .txt, .csv, .tsv, .jsonl or .json.
+
+    Without a `suffix` each line is a document; what looks like JSON is an error that says what to do.
+    """
+    yield from _rows(table_of(stream, suffix), columns)
+
+
+def count_documents(path: str | Path, columns: Columns = Columns(), *, suffix: str | None = None) -> int | None:
+    """How many rows `read_documents` will give, where that is cheap to know; else None, and where it cannot be read."""
     path = Path(path)
-    suffix = suffix or path.suffix.lower()
-    if suffix not in DOCUMENT_FILES:
-        raise DataFileError(f"a file of documents ends in {', '.join(DOCUMENT_FILES)}; got {path.name!r}.")
+    kind = suffix or ending(path)
     try:
-        file = path.open(encoding="utf-8-sig", errors="surrogateescape", newline="" if suffix == ".csv" else None)
-    except OSError as error:
-        raise DataFileError(f"the file {path} cannot be read: {error.strerror}.") from error
-    with file:
-        yield from read_stream(file, suffix, columns)
+        if kind == ".parquet":
+            with open_parquet(path) as file:
+                return int(file.metadata.num_rows)
+        if kind not in DOCUMENT_FILES or path.suffix.lower() != kind or path.stat().st_size > COUNTED:
+            return None
+        return sum(1 for _ in read_documents(path, columns, suffix=suffix))
+    except (DataFileError, OSError):
+        return None  # reading it tells
 
 
-def read_stream(stream: TextIO, suffix: str = ".txt", columns: Columns = Columns()) -> Iterator[Row]:
-    """Rows of an open stream, such as standard input."""
-    if suffix == ".csv":
-        yield from _csv_rows(stream, columns)
-        return
-    empty: list[Row] = []
-    for number, raw in enumerate(stream, start=1):
-        line = raw.rstrip("\r\n")
-        if suffix == ".jsonl":
-            if line.strip():
-                yield _json_row(number, line, columns)
-        elif line.strip():
-            yield from [*empty, _row(number, None, line, None)]
-            empty = []
-        else:
-            empty.append(_row(number, None, line, None))
+class Ids:
+    """Names rows that have no id by their number, in a way that is no other row's id.
+
+    Where some rows have ids, `row 7` stands in. In a table its header says so; in JSON the first id does, so that rows
+    before it are named by bare numbers, and an id that is one of these gets its own row behind it.
+    """
+
+    def __init__(self, column: str, header: Sequence[str] | None) -> None:
+        self.tabular = header is not None
+        self._present = header is not None and column in header
+        self._bare = 0  # rows up to this one were named by bare numbers
+
+    def name(self, number: int, identifier: object) -> tuple[str, bool]:
+        """The name of a row, and whether it is an id of its own."""
+        own = written(identifier)
+        if own:
+            self._present = True
+            taken = own.isascii() and own.isdigit() and len(own) < 19 and own == str(int(own))
+            return f"{own} (row {number})" if taken and 0 < int(own) <= self._bare else own, True
+        if self._present:
+            return f"row {number}", False
+        self._bare = number
+        return str(number), False
 
 
-def _row(number: int, identifier: Any, text: Any, candidates: Any) -> Row:
-    """Without an id, or with a blank one, the row's number stands in."""
-    name = str(number) if identifier is None or not str(identifier).strip() else str(identifier)
+def written(value: object) -> str:
+    """A cell as text; a blank one, and the NaN that stands for none in columns of numbers, as ""."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return str(value) if str(value).strip() else ""
+
+
+def check_columns(table: Table, columns: Columns) -> None:
+    """An error if the header has not the columns that are needed, or named."""
+    for what, column in (("text", columns.text), ("id", columns.id)):
+        if column is not None and table.header is not None and column not in table.header:
+            where = f"the {table.kind} header" if table.kind in ("CSV", "TSV") else f"the {table.kind}"
+            raise DataFileError(
+                f"{where} has no column {brief(column)}; it has {brief(list(table.header))}. Name the column with the"
+                f" {what}s (--{what}-column)."
+            )
+
+
+def _rows(table: Table, columns: Columns) -> Iterator[InputRow]:
+    check_columns(table, columns)
+    if table.kind == "text":
+        columns = replace(columns, id=None)  # lines have no columns at all
+    ids = Ids(columns.id or "id", table.header)
+    for record in table.records:
+        row = _row(record, columns, ids)
+        values = {name: _writable(value) for name, value in record.values.items()}
+        yield replace(row, values=values) if values else row
+
+
+def _row(record: Record, columns: Columns, ids: Ids) -> InputRow:
+    number, values = record.number, record.values
+    name, own_id = ids.name(number, values.get(columns.id or "id"))
     if problem := text_problem(name):  # it could not be written out again
-        return Row(number, str(number), None, f"has an id that {problem}")
-    problem = text_problem(text)
-    if problem is None and candidates is not None:
-        if isinstance(candidates, str):
-            candidates = [label.strip() for label in candidates.split(",") if label.strip()]
-        if not isinstance(candidates, list) or not all(isinstance(label, str) for label in candidates):
-            problem = f"has candidates {candidates!r}, which are not a list of label names"
-        elif not candidates:
-            problem = "has an empty list of candidates"
-    if problem:
-        return Row(number, name, None, problem)
-    return Row(number, name, Document(text, name, None if candidates is None else tuple(candidates)), None)
+        name, own_id = ids.name(number, None)
+        return InputRow(number, name, None, f"has an id that {problem}")
+    text = values.get(columns.text) if record.text is None else record.text
+    problem = record.problem or _absent(record, columns) or text_problem(text)
+    if problem is None and len(str(text)) > ROW.size:
+        problem = LONG
+    if problem is not None:
+        return InputRow(number, name, None, problem, own_id=own_id)
+    candidates = values.get(columns.candidates)
+    if candidates == "" and ids.tabular:  # an empty cell, where an object would leave the field out
+        candidates = None
+    asked = _asked(candidates)
+    if isinstance(asked, str):
+        return InputRow(number, name, None, asked, own_id=own_id)
+    return InputRow(number, name, Document(str(text), name, asked), None, own_id=own_id)
 
 
-def _json_row(number: int, line: str, columns: Columns) -> Row:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        return Row(number, str(number), None, f"is not valid JSON ({error})")
-    record = {columns.text: value} if isinstance(value, str) else value
-    if not isinstance(record, dict) or columns.text not in record:
-        return Row(number, str(number), None, f"has no field {columns.text!r}")
-    if columns.id is not None and columns.id not in record:
-        return Row(number, str(number), None, f"has no field {columns.id!r}; it has {', '.join(record)}")
-    return _row(number, record.get(columns.id or "id"), record[columns.text], record.get(columns.candidates))
+def _absent(record: Record, columns: Columns) -> str | None:
+    """What an object lacks; a table has been checked by its header, and a bare text lacks nothing but a named id."""
+    needed = [columns.id] if record.text is not None else [columns.text, columns.id]
+    absent = [column for column in needed if column is not None and column not in record.values]
+    return (
+        f"has no field {brief(absent[0])}; it has {listed(record.values, quoted=False) or 'none'}" if absent else None
+    )
 
 
-def _csv_rows(stream: TextIO, columns: Columns) -> Iterator[Row]:
-    reader = table_reader(stream)
-    number = 0
-    try:
-        header = list(reader.fieldnames or [])
-        if not header:
-            raise DataFileError("the CSV is empty: its first line names the columns.")
-        if header[0].startswith(UTF_16):
-            raise DataFileError("the CSV is UTF-16; save it as UTF-8.")
-        for what, column in (("text", columns.text), ("id", columns.id)):
-            if column is not None and column not in header:
-                raise DataFileError(
-                    f"the CSV header has no column {column!r}; it has {header}. Name the column with the {what}s"
-                    f" (--{what}-column)."
-                )
-        for number, record in enumerate(reader, start=1):
-            if any(record.get(None, ())):  # cells beyond the header: a text cut at its first comma
-                problem = f"has more cells than the header's {len(header)}; put a text that holds commas into quotes"
-                yield Row(number, str(number), None, problem)
-                continue
-            name, candidates = record.get(columns.id or "id"), record.get(columns.candidates) or None
-            yield _row(number, name, record[columns.text], candidates)
-    except csv.Error as error:
-        raise DataFileError(f"the CSV is broken after row {number}: {error}") from error
+def _asked(candidates: Any) -> tuple[str, ...] | str | None:
+    """The labels to ask, None for all of them, or what is wrong with them."""
+    if candidates is None:
+        return None
+    if isinstance(candidates, str):
+        candidates = [label.strip() for label in candidates.split(",") if label.strip()]
+    if not isinstance(candidates, list) or not all(isinstance(label, str) for label in candidates):
+        return f"has candidates {brief(candidates)}, which are not a list of label names"
+    return tuple(candidates) or "has an empty list of candidates"
+
+
+def _writable(value: Any) -> Any:
+    """A value that JSON and CSV can hold: without lone surrogates; dates and other types of Parquet as text."""
+    if isinstance(value, str):
+        return value if value.isascii() else _SURROGATES.sub("\ufffd", value)
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {_writable(str(key)): _writable(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_writable(inner) for inner in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -1,6 +1,5 @@
 """EURLEX: acts of the European Union with EuroVoc microthesauri."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from setscore.datasets.files import class_names, field, find, jsonl_rows, parque
 from setscore.datasets.source import HUB_UNCHECKED, Home, Source, descriptions
 from setscore.errors import DataFileError
 from setscore.records import Label, LabelSet
+from setscore.storage import decoded, one_line, parse_json
 
 FILES = {"train": "train.jsonl", "validation": "dev.jsonl", "test": "test.jsonl"}
 
@@ -60,9 +60,11 @@ def _parquet(paths: list[Path], labels: LabelSet, split: str) -> Iterator[Entry]
 
 def _names(path: Path) -> list[str]:
     try:
-        names: Any = json.loads(read_bytes(path))
+        names: Any = parse_json(decoded(read_bytes(path)))
+    except DataFileError:
+        raise
     except ValueError as error:
-        raise DataFileError(f"{path} is not valid JSON, perhaps it is cut off: {error}") from error
+        raise DataFileError(f"{path} is not valid JSON, perhaps it is cut off: {one_line(error)}") from error
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise DataFileError(f"{path} must hold a list of label names.")
     return names

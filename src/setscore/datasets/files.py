@@ -6,18 +6,25 @@ Whatever is missing or damaged is named with its file, its line and what to do.
 import csv
 import gzip
 import importlib
-import json
+import io
 import lzma
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
-from setscore.errors import DataFileError, MissingExtraError
+from setscore.errors import DataFileError, MissingExtraError, SetScoreError, brief
+from setscore.storage import MIB, ROW, Limits, encoding_of, megabytes, one_line, parse_json, read_limited
 
 OPENERS: Mapping[str, Callable[..., Any]] = {"": open, ".xz": lzma.open, ".gz": gzip.open}
+PACKED = tuple(filter(None, OPENERS))
 DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
+WHOLE = Limits(size=256 * MIB)  # a publisher's file that is read whole
+UNPACKED = 1024 * MIB  # what a small file may become: compressed, in an archive, or fetched from the web
+BATCH = 256  # rows of a Parquet file at a time: a long text that it stores once may stand in each of them
 
 
 class MissingFilesError(DataFileError):
@@ -60,24 +67,63 @@ def open_binary(path: Path) -> BinaryIO:
 
 def read_bytes(path: Path) -> bytes:
     """The whole content, decompressed."""
-    with open_binary(path) as file:
-        try:
-            return file.read()
-        except DAMAGE as error:
-            raise DataFileError(f"{path} is truncated or damaged ({error}). Fetch it again.") from error
+    try:
+        with open_binary(path) as file:
+            return read_limited(file, WHOLE)
+    except DAMAGE as error:
+        raise DataFileError(f"{path} is truncated or damaged ({error}). Fetch it again.") from error
+    except ValueError as error:
+        raise (
+            error if isinstance(error, DataFileError) else DataFileError(f"{path} cannot be read: {error}.")
+        ) from error
+
+
+def copy(source: IO[bytes], target: IO[bytes], what: str) -> None:
+    """Copies block by block: what was packed, or comes from the web, ends at a limit and not when the disk is full."""
+    left = UNPACKED
+    while block := source.read(MIB):
+        left -= len(block)
+        if left < 0:
+            raise DataFileError(f"{what} is larger than {megabytes(UNPACKED)}, the limit.")
+        target.write(block)
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbers (the first is 1) and lines of a UTF-8 file, with their line ends; only \\n ends a line."""
-    number = 0
+    """Numbers (the first is 1) and lines of a text, with their line ends; only \\n ends a line."""
+    number, left = 0, UNPACKED
     try:
         with open_binary(path) as file:
-            for number, raw in enumerate(file, start=1):
-                yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            encoding = sniffed(file)
+            for number, line in enumerate(_lines(file, encoding), start=1):
+                if len(line) > ROW.size:
+                    raise DataFileError(f"line {number} of {path} is longer than {megabytes(ROW.size)}.")
+                left -= len(line)
+                if left < 0 and path.suffix in PACKED:
+                    raise DataFileError(f"{path} is larger than {megabytes(UNPACKED)} unpacked. Unpack it first.")
+                yield number, line.decode(encoding if number == 1 else "utf-8") if isinstance(line, bytes) else line
     except DAMAGE as error:
         raise DataFileError(f"{path} is truncated or damaged after line {number} ({error}). Fetch it again.") from error
     except UnicodeDecodeError as error:
-        raise DataFileError(f"line {number} of {path} is not UTF-8: {error.reason}.") from error
+        kind = error.encoding.upper()
+        raise DataFileError(f"line {number} of {path} is not {kind}: {error.reason}. Save it as UTF-8.") from error
+    except ValueError as error:
+        raise (
+            error if isinstance(error, DataFileError) else DataFileError(f"{path} cannot be read: {error}.")
+        ) from error
+
+
+def sniffed(file: BinaryIO) -> str:
+    """The encoding of an open file, by its first bytes, which stay to be read."""
+    peek: Callable[[int], bytes] = file.peek  # type: ignore[attr-defined]
+    return encoding_of(peek(1024))
+
+
+def _lines(file: BinaryIO, encoding: str) -> Iterator[bytes | str]:
+    """Lines, none of them read much beyond the limit. UTF-8 stays bytes, so that the line that is not can be named."""
+    if encoding.startswith("utf-8"):
+        return iter(lambda: file.readline(ROW.size + 1), b"")
+    text = io.TextIOWrapper(file, encoding=encoding, newline="\n")
+    return iter(lambda: text.readline(ROW.size + 1), "")
 
 
 def plain_lines(path: Path) -> list[str]:
@@ -95,11 +141,11 @@ def jsonl_rows(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
             continue
         where = f"line {number} of {path}"
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataFileError(f"{where} is not valid JSON, perhaps it is cut off: {error}") from error
+            row = parse_json(line)
+        except ValueError as error:
+            raise DataFileError(f"{where} is not valid JSON, perhaps it is cut off: {one_line(error)}") from error
         if not isinstance(row, dict):
-            raise DataFileError(f"{where} is no JSON object, but {type(row).__name__}.")
+            raise DataFileError(f"{where} is not a JSON object but {type(row).__name__}.")
         yield number, where, row
 
 
@@ -113,11 +159,20 @@ class MissingColumnError(DataFileError):
 
 def table_reader(lines: Iterable[str]) -> "csv.DictReader[str]":
     """Rows below a header, separated by commas, or by semicolons or tabs where the header has no comma."""
-    csv.field_size_limit(2**31 - 1)  # a document may be long
+    csv.field_size_limit(ROW.size)  # a document may be long
     rest = iter(lines)
     header = list(islice(rest, 1))
-    delimiter = next((sign for sign in ",;\t" if sign in "".join(header)), ",")
-    return csv.DictReader(chain(header, rest), strict=True, delimiter=delimiter)
+    return csv.DictReader(chain(header, rest), strict=True, delimiter=delimiter_of("".join(header)))
+
+
+def delimiter_of(header: str) -> str:
+    """The sign between cells."""
+    return next((sign for sign in ",;\t" if sign in header), ",")
+
+
+def twice(header: Iterable[str]) -> str | None:
+    """A column that is there more than once: readers keep the last of them and say nothing. Blank ones have no name."""
+    return next((name for name, count in Counter(header).items() if count > 1 and name.strip()), None)
 
 
 def csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, str, dict[str, str]]]:
@@ -126,7 +181,9 @@ def csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, str, dic
     try:
         header = list(reader.fieldnames or [])
         if absent := [column for column in columns if column not in header]:
-            raise MissingColumnError(path, absent, f"its first line has {header}")
+            raise MissingColumnError(path, absent, f"its first line has {brief(header)}")
+        if (name := twice(header)) is not None:
+            raise DataFileError(f"{path} has the column {brief(name)} twice. Rename one of them.")
         for number, row in enumerate(reader, start=1):
             where = f"the row that ends at line {reader.line_num} of {path}"
             if None in row or None in row.values():
@@ -135,7 +192,7 @@ def csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, str, dic
             yield number, where, row
     except csv.Error as error:
         raise DataFileError(
-            f"{path} is broken at line {reader.reader.line_num}, perhaps it is cut off: {error}"
+            f"{path} is broken at line {reader.reader.line_num}, perhaps it is cut off: {one_line(error)}"
         ) from error
 
 
@@ -166,33 +223,40 @@ def parquet_rows(paths: Sequence[Path], columns: Sequence[str]) -> Iterator[tupl
 
 
 def _table(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    with open_parquet(path) as file:
+        if absent := [column for column in columns if column not in file.schema_arrow.names]:
+            raise MissingColumnError(path, absent, f"it has {brief(file.schema_arrow.names)}")
+        for batch in file.iter_batches(batch_size=BATCH):
+            yield from batch.to_pylist()
+
+
+@contextmanager
+def open_parquet(path: Path) -> Iterator[Any]:
+    """pyarrow's ParquetFile; its errors, here and while it is read, are ours."""
     try:
         parquet = importlib.import_module("pyarrow.parquet")
     except ImportError as error:
         raise MissingExtraError(f"the Parquet file {path.name}", "hub") from error
     try:
-        file = parquet.ParquetFile(path)
-        if absent := [column for column in columns if column not in file.schema_arrow.names]:
-            raise MissingColumnError(path, absent, f"it has {file.schema_arrow.names}")
-        for batch in file.iter_batches(batch_size=1024):
-            yield from batch.to_pylist()
+        with parquet.ParquetFile(path) as file:
+            yield file
     except (OSError, ValueError) as error:  # pyarrow's own errors derive from these
-        if isinstance(error, DataFileError):
+        if isinstance(error, SetScoreError):
             raise
-        raise DataFileError(f"{path} cannot be read as Parquet, perhaps it is cut off: {error}") from error
+        raise DataFileError(f"{path} cannot be read as Parquet, perhaps it is cut off: {one_line(error)}") from error
 
 
 def field(row: Mapping[str, Any], name: str, kind: type | tuple[type, ...], where: str) -> Any:
     """A field of a row; a missing one or one of another type is an error that names the place."""
     if name not in row:
-        raise DataFileError(f"{where} has no field {name!r}; it has {sorted(row)}.")
+        raise DataFileError(f"{where} has no field {name!r}; it has {brief(sorted(row))}.")
     if not isinstance(row[name], kind):
-        raise DataFileError(f"{where} has {type(row[name]).__name__} in the field {name!r}: {row[name]!r:.80}.")
+        raise DataFileError(f"{where} has {type(row[name]).__name__} in the field {name!r}: {brief(row[name])}.")
     return row[name]
 
 
 def class_names(indices: Sequence[Any], names: Sequence[str], where: str) -> tuple[str, ...]:
     """Names of label numbers. One outside the inventory keeps its number, for the error that counts them."""
     if wrong := [index for index in indices if isinstance(index, bool) or not isinstance(index, int)]:
-        raise DataFileError(f"{where} has the label {wrong[0]!r}; labels are whole numbers here.")
+        raise DataFileError(f"{where} has the label {brief(wrong[0])}; labels are whole numbers here.")
     return tuple(names[index] if 0 <= index < len(names) else f"number {index}" for index in indices)

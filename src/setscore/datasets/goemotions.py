@@ -6,7 +6,7 @@ from pathlib import Path
 from setscore.datasets.dataset import Dataset, Entry, assemble
 from setscore.datasets.files import class_names, field, find, parquet_rows, plain_lines, read_lines, require, shards
 from setscore.datasets.source import HUB_UNCHECKED, Home, Source, described
-from setscore.errors import DataFileError
+from setscore.errors import DataFileError, brief
 from setscore.records import LabelSet
 
 FILES = {"train": "train.tsv", "validation": "dev.tsv", "test": "test.tsv"}
@@ -30,7 +30,7 @@ def _tsv(path: Path, labels: LabelSet) -> Iterator[Entry]:
             raise DataFileError(f"{where} has {len(cells)} cells, not the 3 of text, labels and id; it may be cut off.")
         text, numbers, name = cells
         if not all(part.strip().isdecimal() for part in numbers.split(",")):
-            raise DataFileError(f"{where} has the labels {numbers!r}; they are numbers separated by commas.")
+            raise DataFileError(f"{where} has the labels {brief(numbers)}; they are numbers separated by commas.")
         indices = [int(part) for part in numbers.split(",")]
         yield Entry(name, text, class_names(indices, labels.names, where))
 

@@ -9,7 +9,7 @@ import numpy as np
 from setscore.datasets.dataset import Dataset, Entry, assemble
 from setscore.datasets.files import csv_rows, find, missing, parquet_rows, shards
 from setscore.datasets.source import HUB_UNCHECKED, Home, Source, described
-from setscore.errors import DataFileError
+from setscore.errors import DataFileError, brief
 from setscore.records import IntArray, LabelSet
 
 FILE = "train.csv"  # the labelled rows of the challenge; its own test rows came without labels
@@ -55,7 +55,7 @@ def split_rows(n: int) -> dict[str, IntArray]:
 def _entries(rows: Iterable[tuple[int, str, Mapping[str, Any]]], labels: LabelSet) -> Iterator[Entry]:
     for _, where, row in rows:
         values = {name: str(row[name]).strip() for name in labels.names}
-        if wrong := [f"{name}={value!r}" for name, value in values.items() if value not in ("0", "1")]:
+        if wrong := [f"{name}={brief(value)}" for name, value in values.items() if value not in ("0", "1")]:
             raise DataFileError(f"{where} has {', '.join(wrong)}; a label is 0 or 1.")
         yield Entry(str(row["id"]), row["comment_text"], tuple(name for name, value in values.items() if value == "1"))
 

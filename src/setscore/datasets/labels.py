@@ -2,25 +2,26 @@
 
 import csv
 import io
-import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from setscore.errors import DataFileError, LabelError, SetScoreError
+from setscore.datasets.yaml_values import LIMITS as YAML
+from setscore.datasets.yaml_values import parse_yaml
+from setscore.errors import DataFileError, LabelError, SetScoreError, brief
 from setscore.records import Label, LabelSet
+from setscore.storage import ROW, decoded, listed, one_line, parse_json, read_limited
 
 LABEL_FILES = (".txt", ".csv", ".yaml", ".yml", ".json")
 
 
 def parse_labels(text: str) -> LabelSet:
     """From the name of a file, or names separated by commas."""
-    if Path(text).suffix.lower() in LABEL_FILES or ("," not in text and Path(text).is_file()):
+    if Path(text).suffix.lower() in LABEL_FILES or ("," not in text and _is_file(text)):
         return read_labels(text)
     if "," not in text and re.search(r"\.[A-Za-z]{2,5}$", text):
-        raise LabelError(f"{text!r} looks like a file; a label file ends in {', '.join(LABEL_FILES)}.")
+        raise LabelError(f"{brief(text)} looks like a file; a label file ends in {', '.join(LABEL_FILES)}.")
     return LabelSet.of([name.strip() for name in text.split(",")] if text.strip() else [])
 
 
@@ -32,14 +33,24 @@ def read_labels(path: str | Path) -> LabelSet:
     .yaml, .json  a list of names, a mapping from names to descriptions, or a list of {name, description, parent}
     """
     path = Path(path)
+    suffix = path.suffix.lower()
     try:
-        return LabelSet.of(_parse(path.suffix.lower(), path.read_text(encoding="utf-8-sig")))
+        with path.open("rb") as file:
+            content = decoded(read_limited(file, YAML if suffix in (".yaml", ".yml") else ROW))
+        return LabelSet.of(_parse(suffix, content))
     except OSError as error:
         raise DataFileError(f"the label file {path} cannot be read: {error.strerror}.") from error
     except SetScoreError as error:
         raise type(error)(f"{path}: {error}") from error
-    except (ValueError, RecursionError, yaml.YAMLError, csv.Error) as error:
-        raise DataFileError(f"the label file {path} is broken: {error}") from error
+    except (ValueError, csv.Error) as error:
+        raise DataFileError(f"the label file {path} is broken: {one_line(error)}") from error
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except OSError:  # a name longer than a file may have
+        return False
 
 
 def _parse(suffix: str, content: str) -> Any:
@@ -48,9 +59,9 @@ def _parse(suffix: str, content: str) -> Any:
     if suffix == ".csv":
         return _from_csv(content)
     if suffix in (".yaml", ".yml"):
-        return _from_structure(yaml.load(content, Loader=_YamlLoader))
+        return _from_structure(parse_yaml(content))
     if suffix == ".json":
-        return _from_structure(json.loads(content, object_pairs_hook=_unique))
+        return _from_structure(parse_json(content))
     raise DataFileError(f"a label file ends in {', '.join(LABEL_FILES)}; got {suffix or 'no ending'!r}.")
 
 
@@ -60,16 +71,18 @@ def _from_csv(content: str) -> list[Label]:
     header = [cell.strip().lower() for cell in rows[0]] if rows else []
     if "name" not in header:
         if any(len(row) != 1 for row in rows):
-            raise DataFileError(f"a label file with several columns needs a header with 'name'; got {header}.")
+            raise DataFileError(f"a label file with several columns needs a header with 'name'; got {brief(header)}.")
         return [Label(row[0].strip()) for row in rows]
     unknown = [name for name in header if name not in ("", "name", "description", "parent")]
     if unknown:
-        raise DataFileError(
-            f"a label file has the columns name, description and parent; got {', '.join(map(repr, unknown))} too."
-        )
+        raise DataFileError(f"a label file has the columns name, description and parent; got {listed(unknown)} too.")
+    if twice := next((name for name, count in Counter(header).items() if name and count > 1), None):
+        raise DataFileError(f"the header has the column {twice!r} twice. Remove one of them.")
     wide = next((row for row in rows if any(cell.strip() for cell in row[len(header) :])), None)
     if wide:
-        raise DataFileError(f"{wide} has more cells than the header {header}. Put a text that holds commas in quotes.")
+        raise DataFileError(
+            f"{brief(wide)} has more cells than the header {header}. Put a text that contains commas in quotes."
+        )
     records = [dict(zip(header, (cell.strip() for cell in row), strict=False)) for row in rows[1:]]
     return [
         Label(record.get("name", ""), record.get("description") or None, record.get("parent") or None)
@@ -77,43 +90,45 @@ def _from_csv(content: str) -> list[Label]:
     ]
 
 
-def _from_structure(value: Any) -> Any:
+def _from_structure(value: Any) -> list[Label]:
     if isinstance(value, dict):
-        return {_name(name): description for name, description in value.items()}
+        return [_from_pair(_name(name), entry) for name, entry in value.items()]
     if value is None:
-        raise DataFileError("there is nothing in it. Labels are a list, or a mapping of names to descriptions.")
+        raise DataFileError("the file is empty. Labels are a list, or a mapping of names to descriptions.")
     if not isinstance(value, list):
         raise DataFileError(f"labels are a list or a mapping, got {type(value).__name__}.")
-    return [_from_record(entry) if isinstance(entry, dict) else _name(entry) for entry in value]
+    return [_from_record(entry) if isinstance(entry, dict) else Label(_name(entry)) for entry in value]
 
 
-def _from_record(entry: dict[str, Any]) -> Label:
-    unknown = set(entry) - {"name", "description", "parent"}
-    if "name" not in entry or unknown:
-        raise DataFileError(f"a label has a 'name' and perhaps a 'description' and a 'parent', got {entry}.")
-    description = entry.get("description")
-    return Label(_name(entry["name"]), None if description == "" else description, entry.get("parent") or None)
+def _from_pair(name: Any, entry: Any) -> Label:
+    """A name with its description, or with a mapping of description and parent."""
+    if not isinstance(entry, dict):
+        return Label(name, _text(entry, "description", name))
+    if unknown := [key for key in entry if key not in ("description", "parent")]:
+        raise DataFileError(f"label {brief(name)} has a description and perhaps a parent, got {listed(unknown)} too.")
+    return Label(name, _text(entry.get("description"), "description", name), _text(entry.get("parent"), "parent", name))
+
+
+def _from_record(entry: dict[Any, Any]) -> Label:
+    if "name" not in entry or not entry.keys() <= {"name", "description", "parent"}:
+        raise DataFileError(f"a label has a 'name' and perhaps a 'description' and a 'parent', got {brief(entry)}.")
+    return _from_pair(_name(entry["name"]), {key: value for key, value in entry.items() if key != "name"})
 
 
 def _name(value: Any) -> Any:
     """YAML reads `no`, `on` and `1` as other things than text; say so instead of guessing."""
     if value is not None and not isinstance(value, str):
-        raise LabelError(f"the label {value!r} was read as {type(value).__name__}, not text. Put it in quotes.")
+        raise LabelError(f"the label {brief(value)} was read as {type(value).__name__}, not text. Put it in quotes.")
     return value
 
 
-def _unique(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
-    """A mapping of `pairs`; both readers would keep only the last of equal keys, in silence."""
-    names = [name for name, _ in pairs]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise LabelError(f"{twice!r} stands twice in one mapping. Remove one of them.")
-    return dict(pairs)
-
-
-class _YamlLoader(yaml.SafeLoader):
-    """Reads YAML as `safe_load` does, but does not lose a key that stands twice."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        _unique([(key.value, None) for key, _ in node.value if isinstance(key, yaml.ScalarNode)])
-        return dict(super().construct_mapping(node, deep=deep))
+def _text(value: Any, what: str, name: Any) -> str | None:
+    """A description or a parent, None where it is left empty. `no` is no empty one, though YAML reads it as False."""
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        raise LabelError(
+            f"the {what} of label {brief(name)} was read as {type(value).__name__} ({brief(value)}), not text."
+            " Put it in quotes, or leave it empty for none."
+        )
+    return value

@@ -7,17 +7,37 @@ from pathlib import Path
 from typing import Any
 
 from setscore.datasets.dataset import Dataset, Entry
-from setscore.datasets.documents import SHOWN, left_out
-from setscore.datasets.files import OPENERS, MissingColumnError, csv_rows, jsonl_rows, parquet_rows
+from setscore.datasets.documents import SHOWN, Ids, left_out, written
+from setscore.datasets.files import MissingColumnError, csv_rows, jsonl_rows, parquet_rows
+from setscore.datasets.formats import ending, open_table
 from setscore.datasets.labels import read_labels
-from setscore.errors import DataFileError, LabelError, SetScoreError, counted, plural
+from setscore.errors import DataFileError, LabelError, SetScoreError, brief, counted, plural
 from setscore.records import BoolArray, LabelSet, text_problem
+from setscore.storage import listed
 
 Rows = Iterable[tuple[int, str, Mapping[str, Any]]]
+WITH_FIELDS = (".jsonl", ".json")  # rows name their own fields; in the others a header does
+
+
+def _table_rows(path: Path, columns: Sequence[str]) -> Rows:
+    """Rows of the other formats that `setscore classify` reads; one that cannot be read is an error."""
+    with open_table(path) as table:
+        if table.header is not None and (absent := [column for column in columns if column not in table.header]):
+            raise MissingColumnError(path, absent, f"its first row has {brief(list(table.header))}")
+        for record in table.records:
+            where = f"row {record.number} of {path}"
+            if record.problem is not None:
+                raise DataFileError(f"{where} {record.problem}.")
+            yield record.number, where, record.values
+
+
 READERS: dict[str, Callable[[Path, list[str]], Rows]] = {
     ".csv": csv_rows,
+    ".tsv": _table_rows,
     ".jsonl": lambda path, _: jsonl_rows(path),
+    ".json": _table_rows,
     ".parquet": lambda path, columns: parquet_rows([path], columns),
+    ".xlsx": _table_rows,
 }
 BLANK = "(blank)"  # the group of rows whose cell is empty
 
@@ -49,13 +69,14 @@ def load_files(
     name: str = "",
     split: str = "",
 ) -> Dataset:
-    """A dataset from a file of documents (.csv, .jsonl or .parquet) and an inventory or its file (`read_labels`).
+    """A dataset from a file of documents (as `READERS` names them) and an inventory or its file (`read_labels`).
 
     The labels of a document are a list of names, or one text with the names between `separator`s; an empty one means
     none. Without a `separator` it is `|` in a text that has one, as `setscore classify` writes them, and else a comma;
     a text that is the name of a label is that label. Ids come from `id_column`, without one from the column "id" where
-    there is one; where an id is missing, the row's number stands in. `group_column` holds the groups to measure by. A
-    column that is named must be there. CSV and JSONL may be compressed (.xz, .gz).
+    there is one; where an id is missing, the row's number stands in, as "row 7" where others have ids, which is noted.
+    `group_column` holds the groups to measure by. A column that is named must be there. Texts may be compressed (.xz,
+    .gz).
 
     A row without a usable text is left out and named in `notes`, and rows that `setscore classify` could not read and
     marked so, with an "error" and without a text, are counted there. A row without labels that can be read is an error,
@@ -65,8 +86,8 @@ def load_files(
     path = Path(texts_file)
     if separator == "":
         raise SetScoreError("the separator of labels is empty. Give the text between two labels, such as ',' or '|'.")
-    suffix = Path(path.stem).suffix if path.suffix in OPENERS else path.suffix
-    if suffix not in READERS or (suffix == ".parquet" and path.suffix in OPENERS):
+    suffix = ending(path)
+    if suffix not in READERS:
         raise DataFileError(f"a file of labelled documents ends in {', '.join(READERS)}; got {path.name!r}.")
     if not path.is_file():
         raise DataFileError(f"the file {path} does not exist.")
@@ -81,7 +102,8 @@ def load_files(
         remedy = "Name yours with --text-column and --labels-column, in Python text_column and labels_column."
         raise DataFileError(f"{error} {remedy}") from error
     read = [row for row in rows if not _marked(row[2], columns)]
-    found, blank = _entries(read, columns, names)
+    header = None if suffix in WITH_FIELDS or not rows else tuple(rows[0][2])
+    found, blank = _entries(read, columns, names, Ids(columns.id or "id", header))
     entries, notes = _distinct(found)
     if marked := len(rows) - len(read):
         notes += (f"{counted(marked, 'row')} with an error of `setscore classify` in place of a text left out.",)
@@ -128,7 +150,7 @@ def _gold(
             )
             raise LabelError(f"{error} See {places}.{hint} {remedy}") from error
     names = list(dict.fromkeys(outside))
-    shown = ", ".join(map(repr, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
+    shown = listed(names, SHOWN)
     note = f"{counted(len(outside), 'gold label')} outside the inventory left out: {shown}, in {places}.{hint}"
     inside = [[label for label in entry.labels if label in known] for entry in entries.values()]
     return inventory.indicator(inside), (note,)
@@ -138,14 +160,15 @@ def _hint(unknown: set[str], names: Sequence[str], separator: str | None) -> str
     """What may be the matter if gold labels are unknown: capitals, or the sign between labels; else nothing."""
     plain = {name.casefold(): name for name in names}
     if near := next((label for label in sorted(unknown) if label.casefold() in plain), None):
-        return f" {near!r} differs from the label {plain[near.casefold()]!r} in capitals alone."
+        return f" {brief(near)} differs from the label {brief(plain[near.casefold()])} only in capitalization."
     sign = separator or "|"
     for name in names:
         parts = {part.strip() for part in name.split(sign)}
         if len(parts) > 1 and (parts & unknown or any(sign in label for label in unknown)):
             return (
-                f" The label {name!r} has {sign!r} in its name, so {sign!r} cannot part labels of one text. Rename it,"
-                " give the labels as a list (.jsonl), or part them with a sign that is in no name (--separator)."
+                f" The label {brief(name)} has {sign!r} in its name, so {sign!r} cannot separate labels in one text."
+                " Rename it, give the labels as a list (.jsonl), or separate them with a sign that occurs in no name"
+                " (--separator)."
             )
     other = next((sign for sign in ",|;/" if sign != separator and any(sign in label for label in unknown)), None)
     return f" Is {other!r} the sign between labels? Then give it as the separator (--separator)." if other else ""
@@ -154,10 +177,10 @@ def _hint(unknown: set[str], names: Sequence[str], separator: str | None) -> str
 def has_gold(texts_file: str | Path, text_column: str = "text", labels_column: str = "labels") -> bool:
     """Whether a file of documents has a column of labels: a .txt has none, another tells by its header or first row."""
     path = Path(texts_file)
-    suffix = Path(path.stem).suffix if path.suffix in OPENERS else path.suffix
+    suffix = ending(path)
     if suffix == ".txt":
         return False
-    if suffix not in (".csv", ".jsonl") or not path.is_file():
+    if suffix not in READERS or suffix == ".parquet" or not path.is_file():
         return True  # loading it tells
     _, _, row = next(iter(READERS[suffix](path, [text_column])), (0, "", {labels_column: ""}))
     return labels_column in row
@@ -165,13 +188,11 @@ def has_gold(texts_file: str | Path, text_column: str = "text", labels_column: s
 
 def _marked(row: Mapping[str, Any], columns: _Columns) -> bool:
     """Whether `setscore classify` could not read this row: it wrote an error and neither text nor labels."""
-    return bool(_written(row.get("error"))) and not any(
-        _written(row.get(key)) for key in (columns.text, columns.labels)
-    )
+    return bool(written(row.get("error"))) and not any(written(row.get(key)) for key in (columns.text, columns.labels))
 
 
 def _entries(
-    rows: Rows, columns: _Columns, split: Callable[[str], list[str]]
+    rows: Rows, columns: _Columns, split: Callable[[str], list[str]], ids: Ids
 ) -> tuple[dict[int, Entry], dict[int, str]]:
     """The documents by the number of their row, and what is wrong with other rows' texts.
 
@@ -181,7 +202,8 @@ def _entries(
     blank: dict[int, str] = {}
     problems: list[str] = []
     for number, where, row in rows:
-        entry = _entry(row, number, columns, split)
+        name, _ = ids.name(number, row.get(columns.id or "id"))
+        entry = _entry(row, name, columns, split)
         if isinstance(entry, Entry):
             entries[number] = entry
         elif columns.text in row and (problem := text_problem(row[columns.text])):
@@ -194,25 +216,19 @@ def _entries(
     return entries, blank
 
 
-def _entry(row: Mapping[str, Any], number: int, columns: _Columns, split: Callable[[str], list[str]]) -> Entry | str:
+def _entry(row: Mapping[str, Any], name: str, columns: _Columns, split: Callable[[str], list[str]]) -> Entry | str:
     """The document of a row, or what is wrong with it."""
     if absent := [column for column in columns.required if column not in row]:
-        return f"has no field {', '.join(absent)}; it has {', '.join(map(str, row)) or 'none'}"
+        return f"has no field {', '.join(absent)}; it has {listed(map(str, row), quoted=False) or 'none'}"
     text, labels = row[columns.text], row[columns.labels]
     if problem := text_problem(text):
         return problem
     if isinstance(labels, str):
         labels = split(labels)
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        return f"has the labels {labels!r:.80}, which are neither a list of names nor one text"
-    name = _written(row.get(columns.id or "id")) or str(number)
-    group = "" if columns.group is None else _written(row[columns.group]).strip() or BLANK
+        return f"has the labels {brief(labels)}, which are neither a list of names nor one text"
+    group = "" if columns.group is None else written(row[columns.group]).strip() or BLANK
     return Entry(name, text, tuple(labels), group)
-
-
-def _written(value: Any) -> str:
-    """A cell as text; blank ones as none."""
-    return "" if value is None or not str(value).strip() else str(value)
 
 
 def _distinct(entries: Mapping[int, Entry]) -> tuple[list[Entry], tuple[str, ...]]:
@@ -222,11 +238,15 @@ def _distinct(entries: Mapping[int, Entry]) -> tuple[list[Entry], tuple[str, ...
     again: list[str] = []
     for number, entry in entries.items():
         if entry.id in seen:
-            again.append(f"{entry.id!r} in row {number}")
+            again.append(f"{brief(entry.id)} in row {number}")
             entry = replace(entry, id=f"{entry.id} (row {number})")  # noqa: PLW2901
         seen.add(entry.id)
         made.append(entry)
-    if not again:
-        return made, ()
-    count = f"{counted(len(again), 'row')} {plural(len(again), 'repeats', 'repeat')}"
-    return made, (f"{count} an id, the first is {again[0]}; all rows are kept.",)
+    notes = []
+    if unnamed := [entry.id for number, entry in entries.items() if entry.id == f"row {number}"]:
+        have, named = plural(len(unnamed), "has", "have"), plural(len(unnamed), "it is", "they are")
+        notes.append(f"{counted(len(unnamed), 'row')} {have} no id; {named} named by number, as {unnamed[0]!r}.")
+    if again:
+        count = f"{counted(len(again), 'row')} {plural(len(again), 'repeats', 'repeat')}"
+        notes.append(f"{count} an id, the first is {again[0]}; all rows are kept.")
+    return made, tuple(notes)

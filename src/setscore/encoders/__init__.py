@@ -47,7 +47,7 @@ def load_sentence_transformer(name: str = ENCODER, purpose: str = "the shortlist
         library = importlib.import_module("sentence_transformers")
     except ImportError as error:
         raise MissingExtraError(purpose, "sbert") from error
-    from setscore.backbones.native.memory import device_of  # needs torch, which sentence-transformers brings
+    from setscore.backbones.devices import device_of  # needs torch, which sentence-transformers brings
 
     where = str(device_of(device))
     place = (encoder_folder() if name == ENCODER else None) or (name if Path(name).is_dir() else _repository(name))

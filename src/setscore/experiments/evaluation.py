@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 import setscore.calibration as calibrations
-from setscore.calibration.folds import assign
+from setscore.calibration.base import assign_folds
 from setscore.datasets import draw_rows
 from setscore.errors import SetScoreError, counted, plural
 from setscore.experiments.oracles import oracle_decisions
@@ -243,7 +243,7 @@ def oracles(test: Scored) -> list[Outcome]:
 
 def cross_validated(scored: Scored, kind: Kind) -> Outcome:
     """Measured on documents that the calibration was not fitted on, over five folds of `scored`."""
-    fold, calibration = assign(len(scored)), calibrations.make(kind)
+    fold, calibration = assign_folds(len(scored)), calibrations.make(kind)
     decisions, undecided = (np.zeros(scored.gold.shape, dtype=np.bool_) for _ in range(2))
     probabilities = np.zeros(scored.gold.shape)
     for number in range(fold.max() + 1):

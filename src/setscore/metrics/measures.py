@@ -189,6 +189,23 @@ STATISTICS: Mapping[str, Statistic] = {
 }
 
 
+def objective_value(
+    objective: str, gold: BoolArray, decisions: BoolArray, weights: FloatArray, cost: tuple[float, float] = (1.0, 1.0)
+) -> FloatArray:
+    """What a calibration maximises [rounds], documents weighted by `weights` [rounds, n_documents].
+
+    "micro_f1", "macro_f1", "sample_f1" (the mean F1 of documents), or "cost" of (false positives, false negatives),
+    which is negative.
+    """
+    if objective == "sample_f1":
+        return weights @ Counts.of(gold.T, decisions.T).f1() / len(gold)
+    counts = Counts.of(gold, decisions, weights)
+    if objective == "cost":
+        whole = counts.micro()
+        return -(cost[0] * whole.fp + cost[1] * whole.fn) / gold.size
+    return STATISTICS[objective](counts)
+
+
 # Checks
 
 

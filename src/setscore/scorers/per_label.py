@@ -44,15 +44,14 @@ class PerLabelScorer:
         progress: Progress | None = None,
     ) -> Scores:
         """Scores of every label, or of each document's `candidates` [n_documents, n_labels] only."""
-        shared = backbone.attention == "shared"
+        texts, shared = labels.texts, backbone.attention == "shared"
+        scored = np.ones((len(documents), len(labels)), dtype=np.bool_) if candidates is None else candidates
+        wide = _may_be_longest(texts, scored)
         if shared and self.template.label_first:
             raise TemplateError(
                 "this template names the label before the document, so the document cannot be shared between labels."
                 " Put {document} first or use attention='exact'."
             )
-        texts = labels.texts
-        scored = np.ones((len(documents), len(labels)), dtype=np.bool_) if candidates is None else candidates
-        wide = _may_be_longest(texts, scored)
         longest = [self.template.query("", texts[i]) for i in wide]
         room = document_room(backbone, longest, self.reading.max_document_tokens, places=wide)
         if self.reading.overlap >= room:
@@ -71,7 +70,7 @@ class PerLabelScorer:
                 asked = np.flatnonzero(scored[row]).tolist()
                 queries += [self.template.query(window, texts[i]) for window in windows for i in asked]
                 places.append((row, asked, len(windows)))
-                forwards += len(windows) * self.cost(len(asked), shared=shared)
+            forwards += sum(count * self.cost(len(asked), shared=shared) for _, asked, count in places)
             answers = iter(np.array([float(answer[0]) for answer in backbone.log_odds(queries)]))
             for row, asked, count in places:
                 parts = np.fromiter(answers, dtype=np.float64, count=count * len(asked))

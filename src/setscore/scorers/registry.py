@@ -34,7 +34,7 @@ def make(name: str, template: Template, reading: Reading, learned: Mapping[str, 
     `template` is the wording of per-label questions. In one prompt labels stand as the option `layout` says, or else
     as the backbone knows them best.
     """
-    base, given = split_options(name, "scorer")
+    base, given = (name, {}) if name in SCORERS else split_options(name, "scorer")
     if base not in SCORERS:
         raise SetScoreError(unknown_name("scorer", base, SCORERS))
     if base == "per_label":

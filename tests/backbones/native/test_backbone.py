@@ -1,7 +1,6 @@
 """A checkpoint's folder as a backbone: what it answers, in which order, and what happens when something is wrong."""
 
 import sys
-import weakref
 
 import checkpoints
 import numpy as np
@@ -12,8 +11,9 @@ from setscore import SetScoreClassifier
 from setscore.backbones import RunOptions, backbone_spec, load_backbone
 from setscore.backbones.asking import Prompter
 from setscore.backbones.native import backbone as native
-from setscore.backbones.native import memory, running
-from setscore.backbones.packing import Question, Row
+from setscore.backbones.native import memory
+from setscore.backbones.packing import fit_blocks
+from setscore.backbones.shelf import SHELF
 from setscore.backbones.specs import SPECS
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError, MissingExtraError, ScoreError, VerbalizerError
@@ -64,7 +64,7 @@ def test_block_causal_answers_do_not_see_what_follows_their_block(folders):
     """The question ends with the slot; the masks behind it fill the block and nothing else is there to be seen."""
     backbone = load(folders["llada2"], "exact")
     documents = backbone.prompter.documents([QUERIES[0]])
-    ((document, (question,)),) = running.fit_blocks(documents, shared=False, block=32, mask=5).items()
+    ((document, (question,)),) = fit_blocks(documents, shared=False, block=32, mask=5).items()
     assert (len(document) + len(question.tokens)) % 32 == 0
     assert set(question.tokens[question.slots[0] :]) == {5}
 
@@ -200,69 +200,15 @@ def test_nan_is_an_error_for_its_rows_only_named(folders, monkeypatch):
     assert len(caught.value.queries) == 1
 
 
-class TestOutOfMemory:
-    """Memory is made to run out above a number of tokens."""
-
-    def rows(self):
-        return [Row((1,) * n, tuple(Question(10 * n + i, (2,) * (i + 1), (0,)) for i in range(4))) for n in (9, 5, 3)]
-
-    def run(self, rows, limit, budget=1000, error=torch.OutOfMemoryError):
-        asked, tried = [], []
-
-        def compute(batch):
-            tokens = sum(running.row_tokens(row) for row in batch)
-            tried.append(tokens)
-            if tokens > limit:
-                raise error("DefaultCPUAllocator: can't allocate memory")
-            return [question.query for row in batch for question in row.questions]
-
-        for numbers in running.in_batches(rows, budget, compute):
-            asked += numbers
-        return asked, tried
-
-    @pytest.mark.parametrize("limit", [1000, 30, 18, 13])
-    @pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError, MemoryError])
-    def test_nothing_is_lost_or_done_twice(self, limit, error):
-        rows = self.rows()
-        asked, tried = self.run(rows, limit, error=error)
-        assert sorted(asked) == sorted(question.query for row in rows for question in row.questions)
-        assert len(asked) == len(set(asked))
-        assert len([tokens for tokens in tried if tokens > limit]) <= 4  # the budget stays small
-
-    def test_a_single_question_that_does_not_fit_is_an_error(self):
-        with pytest.raises(BackboneError, match="no memory for a single question of 10 tokens"):
-            self.run([Row((1,) * 9, (Question(0, (2,), (0,)),))], 5)
-
-    def test_what_a_failed_batch_held_is_free_before_the_next_one(self):
-        """A traceback keeps the variables of its frames; with them in memory the smaller batch would fail too."""
-        held = []
-
-        def compute(batch):
-            assert all(reference() is None for reference in held)
-            half_made = torch.zeros(3)
-            held.append(weakref.ref(half_made))
-            if len(batch) > 1:
-                raise torch.OutOfMemoryError("no more")
-            return len(batch)
-
-        assert sum(running.in_batches(self.rows(), 1000, compute)) == 3
-
-    def test_other_errors_are_not_swallowed(self):
-        def compute(_):
-            raise RuntimeError("shapes do not fit")
-
-        with pytest.raises(RuntimeError, match="shapes do not fit"):
-            list(running.in_batches(self.rows(), 100, compute))
-
-    def test_the_backbone_answers_all_the_same(self, folders, monkeypatch):
-        backbone = load(folders["llada"], "shared")
-        expected = flat(backbone.log_odds(QUERIES))
-        real = backbone.model.forward
-        monkeypatch.setattr(
-            backbone.model, "forward",
-            lambda layout: real(layout) if layout.tokens < 150 else (_ for _ in ()).throw(torch.OutOfMemoryError()),
-        )  # fmt: skip
-        assert np.abs(flat(backbone.log_odds(QUERIES)) - expected).max() < CLOSE
+def test_a_backbone_that_runs_out_of_memory_answers_all_the_same(folders, monkeypatch):
+    backbone = load(folders["llada"], "shared")
+    expected = flat(backbone.log_odds(QUERIES))
+    real = backbone.model.forward
+    monkeypatch.setattr(
+        backbone.model, "forward",
+        lambda layout: real(layout) if layout.tokens < 150 else (_ for _ in ()).throw(torch.OutOfMemoryError()),
+    )  # fmt: skip
+    assert np.abs(flat(backbone.log_odds(QUERIES)) - expected).max() < CLOSE
 
 
 def test_weights_are_loaded_once(folders, monkeypatch):
@@ -302,7 +248,7 @@ def test_devices(folders):
 
 
 def test_too_little_memory_says_how_much_and_what_fits(folders, monkeypatch):
-    monkeypatch.setattr(native, "_LOADED", {})
+    SHELF.clear()
     monkeypatch.setattr(memory, "GB", 1000)
     for free, hint in ((90_000, "dtype='int8' fits with"), (1000, "even dtype='int4' needs")):
         monkeypatch.setattr(memory, "free_bytes", lambda _, free=free: free)

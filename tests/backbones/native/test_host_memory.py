@@ -29,7 +29,7 @@ import torch
 from setscore.backbones.native.architecture import read_architecture
 from setscore.backbones.native.names import NAMES
 from setscore.backbones.native.weights import load_weights, weight_files
-from setscore.backbones.specs import read_config
+from setscore.backbones.config import read_config
 
 
 def resident():

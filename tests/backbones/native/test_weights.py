@@ -82,7 +82,7 @@ def test_a_broken_index_and_no_weights_at_all(tmp_path, state):
     (folder / "model.safetensors").rename(folder / "other.safetensors")
     refused(folder, "holds no weights: neither model.safetensors.index.json nor model.safetensors")
     (folder / "model.safetensors.index.json").write_text("{")
-    refused(folder, "index.json cannot be read")
+    refused(folder, r"model.safetensors.index.json cannot be read \(Expecting")
 
 
 def test_pickles_are_refused_unless_allowed(tmp_path, state):
@@ -121,7 +121,7 @@ def test_every_parameter_is_finished_once_and_never_on_the_meta_device(tmp_path,
         ({"architectures": []}, "names the architecture nothing"),
         (
             {"score_function": "softmax"},
-            "says score_function='softmax'; this transformer only does score_function='sig",
+            'says score_function="softmax"; this transformer only does score_function="sig',
         ),
         ({"rope_scaling": {"type": "yarn"}}, "says rope_scaling=.* this transformer does not stretch positions"),
         ({"rope_scaling": {"rope_type": "default", "factor": 2.0}}, "says rope_scaling="),
@@ -139,5 +139,5 @@ def test_positions_that_are_not_stretched_may_say_so():
 
 def test_a_config_without_a_needed_entry():
     config = {key: value for key, value in checkpoints.LLADA2_CONFIG.items() if key != "n_group"}
-    with pytest.raises(BackboneError, match=r"config.json of a llada2 checkpoint has no 'n_group'"):
+    with pytest.raises(BackboneError, match=r"config\.json has no n_group, which is a whole number"):
         read_architecture(config)

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from setscore.backbones.config import Config, shown
 from setscore.errors import BackboneError
 
-Config = Mapping[str, Any]
+MOST_LAYERS = 4096
 
 
 @dataclass(frozen=True)
@@ -78,104 +79,135 @@ class Architecture:
         return total
 
 
-def _refuse(config: Config, allowed: Mapping[str, Any]) -> None:
-    """What this transformer cannot do is an error, not a silently different model."""
-    for key, value in allowed.items():
-        if (got := config.get(key, value)) != value:
-            raise BackboneError(f"config.json says {key}={got!r}; this transformer only does {key}={value!r}.")
-
-
 def _llada(config: Config) -> Architecture:
     plain = {"block_type": "llama", "activation_type": "silu", "layer_norm_type": "rms", "rope": True, "alibi": False}
     absent = ("attention_layer_norm", "input_emb_norm", "scale_logits", "include_bias", "bias_for_layer_norm")
-    _refuse(config, plain | dict.fromkeys(absent, False))
-    head_width = config["d_model"] // config["n_heads"]
+    config.only(plain | dict.fromkeys(absent, False))
+    width, one_key = config.size("d_model"), config.flag("multi_query_attention", False)
+    heads = config.divisor("n_heads", of=width, what="d_model")
     return Architecture(
-        vocabulary=config.get("embedding_size") or config["vocab_size"],
-        layers=config["n_layers"],
-        width=config["d_model"],
-        heads=config["n_heads"],
-        key_heads=config.get("n_kv_heads") or config["n_heads"],
-        head_width=head_width,
-        mlp_width=config["mlp_hidden_size"],
-        norm_eps=config["rms_norm_eps"],
-        rope_theta=config["rope_theta"],
-        rotary=head_width,
-        qkv_bias=config.get("include_qkv_bias", False),
-        tied=config.get("weight_tying", False),
+        vocabulary=config.size("embedding_size", config.size("vocab_size")),
+        layers=config.size("n_layers", most=MOST_LAYERS),
+        width=width,
+        heads=heads,
+        key_heads=config.divisor("n_kv_heads", 1 if one_key else heads, of=heads, what="n_heads"),
+        head_width=width // heads,
+        mlp_width=_llada_mlp(config, width),
+        norm_eps=config.number("rms_norm_eps"),
+        rope_theta=config.number("rope_theta"),
+        rotary=_rotary(config, width // heads, 1.0),
+        qkv_bias=config.flag("include_qkv_bias", False),
+        tied=config.flag("weight_tying", False),
     )
+
+
+def _llada_mlp(config: Config, width: int) -> int:
+    """The width of the MLP; it may be null, and then mlp_ratio counts, which is 4 unless it is given."""
+    if config.get("mlp_hidden_size") is not None:
+        return config.size("mlp_hidden_size")
+    inner = config.number("mlp_ratio", 4) * width
+    if inner != int(inner):
+        raise config.wrong("mlp_ratio", f"a number whose product with d_model={width} is whole")
+    return int(inner)
+
+
+def _rotary(config: Config, head_width: int, factor: float) -> int:
+    """The dimensions of a head that are rotated: in pairs, so their number is even."""
+    rotary = int(head_width * factor)
+    if not 0 < rotary <= head_width or rotary % 2:
+        raise BackboneError(
+            f"{config.file}: {rotary} of {head_width} dimensions of a head would be rotated; it is an even number of"
+            " them. Get the file again."
+        )
+    return rotary
 
 
 def _common(config: Config, **differences: Any) -> Architecture:
     """The names that Llama gave to config.json, which most families kept."""
-    _refuse(config, {"hidden_act": "silu", "use_sliding_window": False, "use_mrope": False})
-    scaling = config.get("rope_scaling") or {}
-    if scaling.get("rope_type", scaling.get("type", "default")) != "default" or scaling.get("factor", 1.0) != 1.0:
-        raise BackboneError(f"config.json says rope_scaling={scaling!r}; this transformer does not stretch positions.")
-    head_width = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
-    rope = config.get("rope_parameters") or {}
+    config.only({"hidden_act": "silu", "use_sliding_window": False, "use_mrope": False})
+    for name in ("rope_scaling", "rope_parameters"):
+        stretched = config.section(name)
+        kind = stretched.get("rope_type", stretched.get("type", "default"))
+        if kind != "default" or stretched.get("factor", 1.0) != 1.0:
+            raise BackboneError(
+                f"{config.file} says {name}={shown(config[name])}; this transformer does not stretch positions."
+            )
+    width = config.size("hidden_size")
+    heads = config.size("num_attention_heads")
+    if config.get("head_dim") is None:
+        config.divisor("num_attention_heads", of=width, what="hidden_size")
+    head_width = config.size("head_dim", width // heads)
+    rope = config if config.get("rope_theta") is not None else config.section("rope_parameters")
     made: dict[str, Any] = {
-        "vocabulary": config["vocab_size"],
-        "layers": config["num_hidden_layers"],
-        "width": config["hidden_size"],
-        "heads": config["num_attention_heads"],
-        "key_heads": config.get("num_key_value_heads") or config["num_attention_heads"],
+        "vocabulary": config.size("vocab_size"),
+        "layers": config.size("num_hidden_layers", most=MOST_LAYERS),
+        "width": width,
+        "heads": heads,
+        "key_heads": config.divisor("num_key_value_heads", heads, of=heads, what="num_attention_heads"),
         "head_width": head_width,
-        "mlp_width": config.get("intermediate_size") or 0,
-        "norm_eps": config["rms_norm_eps"],
-        "rope_theta": config["rope_theta"] if "rope_theta" in config else rope["rope_theta"],
-        "rotary": int(head_width * (config.get("partial_rotary_factor") or 1.0)),
-        "tied": config.get("tie_word_embeddings", False),
+        "norm_eps": config.number("rms_norm_eps"),
+        "rope_theta": (rope or config).number("rope_theta"),
+        "rotary": _rotary(config, head_width, config.number("partial_rotary_factor", 1.0)),
+        "tied": config.flag("tie_word_embeddings", False),
     }
-    return Architecture(**made | differences)
+    made |= differences
+    only_experts = made.get("router") is not None and not made.get("dense_layers")
+    return Architecture(mlp_width=config.size("intermediate_size", 0 if only_experts else None), **made)
 
 
 def _illada(config: Config) -> Architecture:
-    _refuse(config, {"attention_bias": False, "mlp_bias": False, "layer_norm_eps": None})
+    config.only({"attention_bias": False, "mlp_bias": False, "layer_norm_eps": None})
     return _common(config)
 
 
 def _dream(config: Config) -> Architecture:
-    return _common(config, qkv_bias=config.get("attention_bias", True))
+    return _common(config, qkv_bias=config.flag("attention_bias", True))
 
 
 def _sdar(config: Config) -> Architecture:
-    return _common(config, qkv_bias=config.get("attention_bias", False), qk_norm=True)
+    return _common(config, qkv_bias=config.flag("attention_bias", False), qk_norm=True)
 
 
 def _llada2(config: Config) -> Architecture:
-    _refuse(config, {"use_bias": False, "norm_topk_prob": True, "score_function": "sigmoid", "use_qk_norm": True})
+    config.only({"use_bias": False, "norm_topk_prob": True, "score_function": "sigmoid", "use_qk_norm": True})
+    experts, width = config.size("num_experts"), config.size("moe_intermediate_size")
+    groups = config.divisor("n_group", of=experts, what="num_experts")
+    if groups > 1 and experts // groups < 2:  # a group is as good as its two best experts
+        raise config.wrong("n_group", f"such that each group has two of num_experts={experts} or more")
+    kept = config.size("topk_group", most=groups)
+    chosen = config.size("num_experts_per_tok", most=kept * (experts // groups))
     router = Router(
-        experts=config["num_experts"],
-        chosen=config["num_experts_per_tok"],
-        width=config["moe_intermediate_size"],
-        shared_width=config["moe_intermediate_size"] * (config.get("num_shared_experts") or 0),
+        experts=experts,
+        chosen=chosen,
+        width=width,
+        shared_width=width * config.size("num_shared_experts", 0, least=0),
         scoring="sigmoid",
-        groups=config["n_group"],
-        chosen_groups=config["topk_group"],
-        bias=config.get("moe_router_enable_expert_bias", True),
-        normalise=config["num_experts_per_tok"] > 1,
-        scale=config["routed_scaling_factor"],
+        groups=groups,
+        chosen_groups=kept,
+        bias=config.flag("moe_router_enable_expert_bias", True),
+        normalise=chosen > 1,
+        scale=config.number("routed_scaling_factor"),
         full_precision=True,
     )
-    bias, dense = config.get("use_qkv_bias", False), config.get("first_k_dense_replace", 0)
+    bias, dense = config.flag("use_qkv_bias", False), config.size("first_k_dense_replace", 0, least=0)
     return _common(config, qkv_bias=bias, qk_norm=True, router=router, dense_layers=dense)
 
 
 def _llada_moe(config: Config) -> Architecture:
     absent = ("attention_bias", "moe_router_enable_expert_bias")
-    _refuse(config, {"moe_router_score_function": "softmax"} | dict.fromkeys(absent, False))
-    _refuse(config, dict.fromkeys(("shared_expert_intermediate_size", "router_num_group", "router_topk_group"), None))
-    if set(config.get("moe_layer_freq") or [1]) != {1}:
-        raise BackboneError("config.json has layers without experts (moe_layer_freq); this transformer has none.")
+    config.only({"moe_router_score_function": "softmax"} | dict.fromkeys(absent, False))
+    config.only(dict.fromkeys(("shared_expert_intermediate_size", "router_num_group", "router_topk_group"), None))
+    experts, layers = config.size("num_experts"), config.get("moe_layer_freq")
+    if layers not in (None, 1) and not (isinstance(layers, list) and all(layer == 1 for layer in layers)):
+        raise config.wrong("moe_layer_freq", "1 for every layer: this transformer has experts in all of them")
     router = Router(
-        experts=config["num_experts"],
-        chosen=config["num_experts_per_tok"],
-        width=config["expert_intermediate_size"],
+        experts=experts,
+        chosen=config.size("num_experts_per_tok", most=experts),
+        width=config.size("expert_intermediate_size"),
         normalise=False,  # whatever config.json says: modeling_lladamoe.py never does
-        scale=config.get("routed_scaling_factor") or 1.0,
+        scale=config.number("routed_scaling_factor", 1.0),
     )
-    return _common(config, qk_norm=config.get("qk_layernorm", True), router=router)
+    return _common(config, qk_norm=config.flag("qk_layernorm", True), router=router)
 
 
 READERS: dict[str, Callable[[Config], Architecture]] = {
@@ -197,23 +229,20 @@ FAMILIES = {
 }
 
 
-def family_of(config: Config) -> str:
+def family_of(config: Mapping[str, Any]) -> str:
     """The family of a checkpoint, by the architecture that its config.json names."""
+    config = Config.of(config)
     names = config.get("architectures") or ["nothing"]
+    if not isinstance(names, list) or not isinstance(names[0], str):
+        raise config.wrong("architectures", "a list with the name of one")
     if names[0] not in FAMILIES:
         raise BackboneError(
-            f"config.json names the architecture {names[0]}, this transformer knows {', '.join(FAMILIES)}."
+            f"{config.file} names the architecture {names[0]}, this transformer knows {', '.join(FAMILIES)}."
             " A masked language model of transformers is loaded as hf:<id or folder>."
         )
     return FAMILIES[names[0]]
 
 
-def read_architecture(config: Config) -> Architecture:
+def read_architecture(config: Mapping[str, Any]) -> Architecture:
     """The architecture that a checkpoint's config.json describes."""
-    family = family_of(config)
-    try:
-        return READERS[family](config)
-    except KeyError as error:
-        raise BackboneError(
-            f"config.json of a {family} checkpoint has no {error}. Get the whole folder again."
-        ) from error
+    return READERS[family_of(config)](Config.of(config))

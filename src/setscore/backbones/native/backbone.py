@@ -11,20 +11,24 @@ from torch import Tensor
 
 from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
-from setscore.backbones.checkpoints import checkpoint_folder, checksum, origin
+from setscore.backbones.checkpoints import WeightFiles, checkpoint_folder, checksum, folder_versions, origin
+from setscore.backbones.config import read_config
+from setscore.backbones.devices import device_name, device_of, free_bytes, most_memory, no_room, used_bytes
 from setscore.backbones.native import operations
 from setscore.backbones.native.architecture import family_of, read_architecture
 from setscore.backbones.native.layout import Layout, lay_out
-from setscore.backbones.native.memory import check_room, device_of, most_memory, pass_tokens, used_bytes
+from setscore.backbones.native.memory import check_room, needed_bytes, pass_tokens
 from setscore.backbones.native.model import Transformer
 from setscore.backbones.native.names import NAMES
 from setscore.backbones.native.quantise import Quantiser, check_dtype
-from setscore.backbones.native.running import fit_blocks, in_batches
 from setscore.backbones.native.weights import load_weights, weight_files
 from setscore.backbones.options import RunOptions
-from setscore.backbones.packing import Documents, Row, make_rows
-from setscore.backbones.specs import SPECS, check_config, folder_spec, read_config
+from setscore.backbones.packing import Documents, Row, fit_blocks, make_rows
+from setscore.backbones.running import in_batches
+from setscore.backbones.shelf import SHELF
+from setscore.backbones.specs import SPECS, check_config, folder_spec
 from setscore.backbones.tokens import TextTokenizer
+from setscore.backbones.vocabulary import check_mask, check_prompt, check_texts
 from setscore.errors import BackboneError
 from setscore.prompts import Template, Verbalizer
 from setscore.records import FloatArray, Query
@@ -44,11 +48,11 @@ class NativeBackbone(AskingBackbone):
         adjustment: Adjustment | None = None,
         batch_tokens: int | None = None,
         origin: Callable[[], str] = lambda: "made in memory",
-        files: Sequence[Path] = (),
+        loaded: "Loaded | None" = None,
         dtype: str = "",
     ) -> None:
         super().__init__(prompter, attention, adjustment)
-        self.files = tuple(files)
+        self.loaded = loaded
         self.origin, self.dtype = origin, dtype or str(model.norm.dtype).removeprefix("torch.")
         self.model, self.device = model, model.embedding.device
         self.batch_tokens = batch_tokens or pass_tokens(model.architecture, self.device)
@@ -80,9 +84,9 @@ class NativeBackbone(AskingBackbone):
         return [self.prompter.tokenizer.text(tokens) for tokens in found]
 
     def weights(self) -> dict[str, str]:
-        if not self.files:
+        if self.loaded is None:
             raise BackboneError(f"{self.spec.name} was made in memory: no file tells its weights from others.")
-        return {"weights": checksum(self.files), "dtype": self.dtype}
+        return {"weights": self.loaded.files.checksum(), "settings": self.loaded.settings, "dtype": self.dtype}
 
     def facts(self) -> dict[str, str]:
         """The shared facts, and those of the weights and the device."""
@@ -110,7 +114,7 @@ class NativeBackbone(AskingBackbone):
             layout = lay_out(batch, shared=shared, block=spec.block, shift=spec.shift, device=self.device)
             return layout, self.model(layout)
 
-        return in_batches(rows, self.batch_tokens, compute)
+        return in_batches(rows, self.batch_tokens, compute, device=self.device)
 
     def _check_reads(self, rows: Sequence[Row]) -> None:
         before = 0 if self.attention == "shared" else 1
@@ -128,13 +132,10 @@ class Loaded:
     """A checkpoint in memory, with where it came from."""
 
     folder: Path
-    files: tuple[Path, ...]
+    settings: str  # SHA-256 of config.json
+    files: WeightFiles
     model: Transformer
     tokenizer: TextTokenizer
-
-
-Key = tuple[str, str | None, str, str, bool]
-_LOADED: dict[Key, Loaded] = {}  # the last one: a classifier asks for its backbone at every call
 
 
 def spec_of(name: str, options: RunOptions) -> BackboneSpec:  # noqa: ARG001
@@ -153,6 +154,7 @@ def load(
         torch.set_num_threads(threads)
     loaded = load_checkpoint(spec, options)
     prompter = Prompter(spec, loaded.tokenizer, verbalizer, chat=options.chat)
+    check_prompt(prompter, loaded.model.architecture.vocabulary, str(loaded.folder))
     loaded.model.use(operations.compiled() if options.compile else operations.PLAIN)
     adjustment = Adjustment(options.guidance, options.prior)
     revision = options.revision or spec.revision
@@ -162,36 +164,48 @@ def load(
         attention,
         adjustment=adjustment,
         batch_tokens=options.batch_tokens,
-        origin=partial(origin, loaded.folder, loaded.files, spec.repository, revision),
-        files=loaded.files,
-        dtype="bf16" if options.dtype == "auto" else options.dtype,
+        origin=partial(origin, loaded.folder, loaded.files.paths, spec.repository, revision),
+        loaded=loaded,
+        dtype=_dtype(options),
     )
 
 
+def _dtype(options: RunOptions) -> str:
+    return "bf16" if options.dtype == "auto" else options.dtype
+
+
 def load_checkpoint(spec: BackboneSpec, options: RunOptions) -> Loaded:
-    """The weights of `spec` on their device. The settings come first: what cannot run is not downloaded."""
-    device, dtype = device_of(options.device), "bf16" if options.dtype == "auto" else options.dtype
-    pickles = "pickle" in options.allow
-    key = (spec.name, options.revision, str(device), dtype, pickles)
-    if key in _LOADED:
-        return _LOADED[key]
+    """The weights of `spec` on their device, kept for the next time."""
+    device, folder = device_of(options.device), Path(spec.name)
+    # A folder may be another one after a change of directory, and hold other files after a training step.
+    place = (spec.name, options.revision) if spec.repository else (folder.resolve(), folder_versions(folder))
+    key = (place, device_name(device), _dtype(options), "pickle" in options.allow)
+    return SHELF.get(key, partial(_loaded, spec, options, device), device=device_name(device))
+
+
+def _loaded(spec: BackboneSpec, options: RunOptions, device: torch.device) -> Loaded:
+    """The settings come first: what cannot run is not downloaded."""
+    dtype, pickles = _dtype(options), "pickle" in options.allow
     settings = read_config(checkpoint_folder(spec, revision=options.revision, weights=False))
     check_config(spec, settings)
     architecture, family = read_architecture(settings), family_of(settings)
     if family != spec.family:
         raise BackboneError(f"{spec.name} should be a {spec.family} checkpoint, but its config.json is of {family}.")
     check_dtype(dtype, device, experts=architecture.router is not None)
-    _LOADED.clear()
-    check_room(spec.name, architecture, dtype, options.batch_tokens or pass_tokens(architecture, device), device)
+    tokens = options.batch_tokens or pass_tokens(architecture, device)
+    SHELF.make_room(device_name(device), needed_bytes(architecture, dtype, tokens), partial(free_bytes, device))
+    check_room(spec.name, architecture, dtype, tokens, device)
     folder = checkpoint_folder(spec, revision=options.revision, pickles=pickles)
-    tokenizer, files = TextTokenizer(folder), weight_files(folder, allow_pickle=pickles)
-    model = load_weights(
-        files,
-        architecture,
-        NAMES[family],
-        device=device,
-        dtype=torch.float32 if dtype == "fp32" else torch.bfloat16,
-        finish=None if dtype in ("fp32", "bf16") else Quantiser(dtype, device),
-    )
-    _LOADED[key] = Loaded(folder, tuple(files), model, tokenizer)
-    return _LOADED[key]
+    tokenizer, files = TextTokenizer(folder), WeightFiles.of(weight_files(folder, allow_pickle=pickles))
+    check_texts(tokenizer, architecture.vocabulary, str(folder))
+    check_mask(tokenizer, spec, architecture.vocabulary, settings.file)
+    with no_room(spec.name):
+        model = load_weights(
+            list(files.paths),
+            architecture,
+            NAMES[family],
+            device=device,
+            dtype=torch.float32 if dtype == "fp32" else torch.bfloat16,
+            finish=None if dtype in ("fp32", "bf16") else Quantiser(dtype, device),
+        )
+    return Loaded(folder, checksum([Path(settings.file)]), files, model, tokenizer)

@@ -79,11 +79,6 @@ class Layout:
         return len(self.token_ids)
 
 
-def row_tokens(row: Row) -> int:
-    """Tokens that a row takes in a flat batch."""
-    return len(row.document) + sum(len(question.tokens) for question in row.questions)
-
-
 def lay_out(rows: Sequence[Row], *, shared: bool, block: int, shift: int, device: torch.device | str) -> Layout:
     """The batch of some rows; the value for slot p is read at p - shift."""
     tokens: list[int] = []

@@ -1,6 +1,5 @@
 """Public checkpoints into our transformer: strict about names and shapes, one tensor in host memory at a time."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
+from setscore.backbones.config import Config
 from setscore.backbones.native.architecture import Architecture
 from setscore.backbones.native.model import Transformer
 from setscore.backbones.native.names import Names, Piece, Pieces, expected
@@ -24,10 +24,7 @@ Finish = Callable[[Transformer, str], None]  # called with the model and the nam
 def weight_files(folder: Path, *, allow_pickle: bool = False) -> list[Path]:
     """The files with a checkpoint's weights: every shard of the index, or the single file."""
     if (folder / INDEX).is_file():
-        try:
-            shards = set(json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"].values())
-        except (ValueError, KeyError, AttributeError) as error:
-            raise BackboneError(f"{folder / INDEX} cannot be read: {error!r}. Get the file again.") from error
+        shards = _shards(Config.read(folder / INDEX, "checkpoint"))
         absent = sorted(name for name in shards if not (folder / name).is_file())
         if absent:
             raise BackboneError(f"{len(absent)} of {len(shards)} weight files are not in {folder}: {absent[0]} first.")
@@ -45,24 +42,46 @@ def weight_files(folder: Path, *, allow_pickle: bool = False) -> list[Path]:
     raise BackboneError(f"{folder} holds no weights: neither {INDEX} nor {SINGLE} is there.")
 
 
+def _shards(index: Config) -> set[str]:
+    """The files that the index names: safetensors beside it. A name is data, and grants neither a path nor a pickle."""
+    weight_map = index.section("weight_map")
+    for tensor, name in weight_map.items():
+        if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
+            raise weight_map.wrong(tensor, "the name of a .safetensors file in the same folder")
+    if not weight_map:
+        raise index.wrong("weight_map", "an object that names the file of each tensor")
+    return set(weight_map.values())
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """A mapping-like view of a weight file: `keys()` and `get_tensor(name)`."""
     if path.suffix != ".safetensors":
-        yield _Pickle(torch.load(path, map_location="cpu", mmap=True, weights_only=True))
+        yield _Pickle(path)
         return
     try:
         with safe_open(path, framework="pt") as file:
             yield file
-    except SafetensorError as error:
-        raise BackboneError(f"{path} is truncated or damaged ({error}). Delete it and get it again.") from error
+    except (SafetensorError, OSError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> BackboneError:
+    line = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    return BackboneError(f"{path} is truncated or damaged ({line[:200]}). Delete it and get it again.")
 
 
 class _Pickle:
     """A state dict with the interface of a safetensors file."""
 
-    def __init__(self, state: dict[str, Tensor]) -> None:
-        self._state = state
+    def __init__(self, path: Path) -> None:
+        try:
+            state = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
+        except Exception as error:  # of many kinds
+            raise _damaged(path, error) from error
+        if not isinstance(state, dict) or not all(isinstance(tensor, Tensor) for tensor in state.values()):
+            raise BackboneError(f"{path} holds something else than tensors by name. Convert it to safetensors.")
+        self._state: dict[str, Tensor] = state
 
     def keys(self) -> list[str]:
         return list(self._state)

@@ -1,0 +1,74 @@
+"""What several benchmarks need: options, tables of Markdown, timing, progress, files."""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from setscore.experiments import paper
+
+ROOT = Path(__file__).parents[1]
+SEEDS = tuple(paper.facts()["setup"]["seeds"]["replication"])
+T = TypeVar("T")
+
+
+def options(doc: str | None) -> argparse.ArgumentParser:
+    """A parser whose help is the module's docstring as it is written."""
+    return argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def row(cells: Iterable[object]) -> str:
+    """A line of a table of Markdown."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def header(names: Sequence[object], *, left: int = 1) -> str:
+    """The two lines above the rows; the first `left` columns are words, the others numbers."""
+    rule = ["---"] * left + ["---:"] * (len(names) - left)
+    return f"{row(names)}\n|{'|'.join(rule)}|".replace("|  |", "| |")  # a first column without a name
+
+
+def table(names: Sequence[object], rows: Iterable[Iterable[object]], *, left: int = 1) -> str:
+    """A table of Markdown."""
+    return "\n".join([header(names, left=left), *map(row, rows)])
+
+
+def f1_pair(metrics: Mapping[str, float]) -> str:
+    """Micro / macro F1 in percent, of fractions."""
+    return f"{100 * metrics['micro_f1']:.1f} / {100 * metrics['macro_f1']:.1f}"
+
+
+def tell(*what: object, end: str = "\n") -> None:
+    """Says how far it is, beside the tables and pages on standard output."""
+    print(*what, end=end, file=sys.stderr, flush=True)
+
+
+def write_json(path: Path | None, content: Any) -> None:
+    """The numbers behind what was printed, where a file was named for them."""
+    if path is not None:
+        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def timed(work: Callable[[], T], *, clock: Callable[[], float] = time.perf_counter) -> tuple[T, float]:
+    """What `work` gives, and the seconds that it took."""
+    begun = clock()
+    made = work()
+    return made, clock() - begun
+
+
+def repeat(work: Callable[[], object], seconds: float, wait: Callable[[], None] = lambda: None) -> tuple[float, int]:
+    """Calls `work` for so many seconds, at least once: the seconds that it took and the number of calls.
+
+    The first call only warms up. `wait` ends when the device has done what it was asked.
+    """
+    work()
+    wait()
+    begun, calls = time.perf_counter(), 0
+    while calls == 0 or time.perf_counter() - begun < seconds:
+        work()
+        calls += 1
+        wait()
+    return time.perf_counter() - begun, calls
