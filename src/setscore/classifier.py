@@ -192,8 +192,10 @@ class SetScoreClassifier(TextClassifier):
     def check(self) -> Self:
         """An error for options that nothing goes by or that do not go together; needs neither weights nor documents."""
         self._scorer({})
-        shortlist_of(self.shortlist)
-        blend_of(self.blend)
+        if self.shortlist is not None:
+            shortlist_of(self.shortlist)
+        if self.blend is not None:
+            blend_of(self.blend)
         calibrations.make(self.calibration)
         if isinstance(self.backbone, str):
             check_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)

@@ -6,11 +6,11 @@ import sys
 import typer
 
 from setscore import __version__
+from setscore.cli.attention import compare_attention
 from setscore.cli.baseline import baseline
 from setscore.cli.calibrate import calibrate
-from setscore.cli.ceiling import ceiling
 from setscore.cli.classify import classify
-from setscore.cli.compare import compare_attention
+from setscore.cli.compare import compare
 from setscore.cli.console import errors, literal, tell_warnings
 from setscore.cli.datasets import datasets
 from setscore.cli.diagnose import diagnose
@@ -47,9 +47,9 @@ def _root(
 app.command(no_args_is_help=True)(classify)
 app.command(no_args_is_help=True)(calibrate)
 app.command(no_args_is_help=True)(evaluate)
+app.command(no_args_is_help=True)(compare)
 app.command(no_args_is_help=True)(headroom)
 app.command(no_args_is_help=True)(diagnose)
-app.command(no_args_is_help=True)(ceiling)
 app.command("compare-attention", no_args_is_help=True)(compare_attention)
 app.command(no_args_is_help=True)(shortlist)
 app.command(no_args_is_help=True)(ensemble)

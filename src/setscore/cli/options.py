@@ -17,7 +17,7 @@ from setscore.datasets import Columns, Dataset, find_source, load_files, parse_l
 from setscore.datasets.documents import left_out
 from setscore.ensemble import blend_of
 from setscore.errors import DataFileError, SetScoreError
-from setscore.experiments import PAPER_SETS, prepare
+from setscore.experiments import PAPER_SETS, prepare, prepare_file
 from setscore.experiments.slices import SLICES, Experiment
 from setscore.records import LabelSet
 from setscore.shortlist import shortlist_of
@@ -96,7 +96,7 @@ class Model:
     def classifier(self, *, several: bool = False) -> SetScoreClassifier:
         """Without labels; a mistake in the settings is an error before anything is read or fetched."""
         if len(self.scorers()) > 1 and not several:
-            raise SetScoreError(f"one scorer is needed here, got {self.scorer!r}; setscore evaluate compares several.")
+            raise SetScoreError(f"one scorer is needed here, got {self.scorer!r}; setscore compare takes several.")
         for name in self.scorers():
             scorers.make(name, prompts.Template.of(self.template), scorers.Reading(self.long_documents, self.pool))
         shortlist_of(self.shortlist)
@@ -188,6 +188,25 @@ class Own:
             separator=self.separator,
             ignore_unknown=self.ignore_unknown,
         )
+
+
+def experiments(
+    names: Sequence[str] | None,
+    documents: Documents,
+    own: Own,
+    *,
+    group_column: str | None = None,
+    inventory: LabelSet | None = None,
+) -> dict[str, Callable[[], Experiment]]:
+    """What is measured on, by name, with what loads it: datasets, or the documents of a user's file."""
+    if own.file is None:
+        if group_column is not None:
+            raise SetScoreError("--group-column is about your own documents. Give them with --file FILE.")
+        return documents.prepared(names, instead="--file FILE")
+    if names or documents.slices or documents.data_dir:
+        raise SetScoreError("--file stands alone: remove the names of datasets, --slices and --data-dir.")
+    dataset = own.load(group_column, inventory=inventory)
+    return {dataset.name: lambda: prepare_file(dataset, limit=documents.limit)}
 
 
 def read_texts(file: Path, columns: Columns, most: int | None = None) -> tuple[list[str], tuple[str, ...]]:

@@ -167,7 +167,7 @@ class Run:
             return encode.texts / encode.seconds, device_name(self.options.get("device", "auto"))
         if self.documents:
             return self.documents / self.seconds, device_name(self.options.get("device", "auto"))
-        facts: Mapping[str, Any] = next((one.facts for one in parts.values() if one.facts), {})
+        facts: Mapping[str, Any] = next((one.facts for one in reversed(list(parts.values())) if one.facts), {})
         return facts.get("documents_per_second"), facts.get("device")
 
     def unread(self) -> list[str]:

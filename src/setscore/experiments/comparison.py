@@ -15,7 +15,7 @@ from setscore.experiments.evaluation import Kind, Spread, Trial, fit
 from setscore.experiments.scored import Scored, changed, describe, with_labels
 from setscore.experiments.slices import Experiment, split, trials
 from setscore.metrics import decision_metrics
-from setscore.records import FloatArray, Progress
+from setscore.records import FloatArray, Progress, steps
 from setscore.scorers import seed_of
 from setscore.store import MemoryStore
 
@@ -77,12 +77,14 @@ def compare_scorers(
     that a scorer counts are its own: what another seed has asked is counted again.
     """
     made = []
-    for number, name in enumerate(names):
-        if progress:
-            progress(f"scoring with {name}", number, len(names))
+    documents = sum(len(dataset) for dataset in experiment.parts.values())
+    for name in names:
+        step = steps(progress, f"scoring with {name}", documents)
+        step(0)
         model = changed(classifier, scorer=name, calibration=kind)
         compare = _compare_plain if check_depth(name) is None else _compare_learner
         made.append(compare(experiment, model, seeds))
+        step(documents)
     return made
 
 

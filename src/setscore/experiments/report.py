@@ -137,11 +137,20 @@ def _cosines(
     }
 
 
-def report_saved(experiment: Experiment, scored: Mapping[str, Scored], classifier: SetScoreClassifier) -> Report:
+def report_saved(
+    experiment: Experiment,
+    scored: Mapping[str, Scored],
+    classifier: SetScoreClassifier,
+    *,
+    yardsticks: bool = True,
+    with_oracles: bool = True,
+) -> Report:
     """A fitted classifier on all documents of one part; a remark if it was fitted on some of them."""
     (test,) = scored.values()
     trial = Trial(WHOLE, test.take(np.arange(0)), test)
-    outcomes = [decided(classifier.current_calibration(), test), every_label(test), *oracles(test)]
+    outcomes = [decided(classifier.current_calibration(), test)]
+    outcomes += [every_label(test)] if yardsticks else []
+    outcomes += oracles(test) if with_oracles else []
     flattered = flattery(classifier.current_calibration(), test)
     remarks = [*_remarks(experiment, scored), *([flattered] if flattered else [])]
     if classifier.blend is None:

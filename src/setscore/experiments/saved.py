@@ -27,7 +27,7 @@ from setscore.store import Entry, Store, answered, digest, open_store
 from setscore.store.folder import FILE
 
 OLD_FILE = "scores.json"  # what version 0.1 left in every folder of scores
-NOT_ASKED = ("backbone", "temperature", "competition")  # of a model: its identity says all that its answers depend on
+NOT_ASKED = ("backbone", "model", "temperature", "competition")  # of a model: its identity says all that its answers depend on
 OF_A_PART = ("fingerprint", "training", "version")  # what differs between the parts of one method
 WORDS = ("name", "split", "labels", "ids", "notes", "config", "groups", "facts")
 
@@ -130,7 +130,7 @@ def title_of(config: Mapping[str, Any]) -> str:
 
 
 def find_saved(place: str | Path) -> list[Saved]:
-    """Every method at a place, in the order in which they were made; an error says where there is none.
+    """Every method at a place, by experiment; an error says where there is none.
 
     Where none is named, cosines and baselines are left out if there is a model beside them.
     """
@@ -139,7 +139,7 @@ def find_saved(place: str | Path) -> list[Saved]:
     found: dict[tuple[str, str], list[Entry]] = {}
     for entry in store.entries():
         found.setdefault((entry.experiment, entry.method), []).append(entry)
-    made = [_saved(store, entries) for entries in found.values()]
+    made = sorted((_saved(store, entries) for entries in found.values()), key=lambda one: one.experiment)
     chosen = [one for one in made if experiment in (None, one.experiment)]
     if method is not None:
         exact = [one for one in chosen if one.title == method]
@@ -153,11 +153,21 @@ def find_saved(place: str | Path) -> list[Saved]:
     return chosen
 
 
-def one_saved(place: str | Path) -> Saved:
-    """The one method at a place; several are an error that names them."""
-    first, *more = find_saved(place)
+def one_saved(place: str | Path, *, experiment: str | None = None, but: str | None = None) -> Saved:
+    """The one method at a place; several are an error that names them.
+
+    A place that says less may be any of `experiment`, and where it leaves a choice, not the method `but`.
+    """
+    found = find_saved(place)
+    folder = _split(Path(place))[0]
+    same = [one for one in found if experiment in (None, one.experiment)]
+    if not same:
+        there = ", ".join(dict.fromkeys(one.experiment for one in found))
+        raise DataFileError(
+            f"{place} holds no scores of {experiment}, but of {there}; `setscore evaluate --save {folder}` makes them."
+        )
+    first, *more = [one for one in same if one.method != but] or same
     if more:
-        folder = _split(Path(place))[0]
         names = "; ".join(_address(folder, one, digits=True) for one in islice([first, *more], 8))
         raise SetScoreError(f"{place} holds {counted(1 + len(more), 'method')}; name one of them: {names}.")
     return first

@@ -175,9 +175,12 @@ def describe(classifier: SetScoreClassifier, dataset: Dataset) -> dict[str, Any]
     fitted = getattr(classifier, "fitted_", None)
     if fitted is not None and fitted.learned:
         config["learned"] = dict(fitted.learned)
-    if blend := (blend_of(classifier.blend) if fitted is None else fitted.blend):
-        config |= {"blend": blend.sentence(), "scales": [list(scale) for scale in blend.scales]}
-    if shortlist := (shortlist_of(classifier.shortlist) if fitted is None else fitted.shortlist):
+    blend = classifier.blend if fitted is None else fitted.blend
+    if blend is not None and (made := blend_of(blend)) is not None:
+        config |= {"blend": made.sentence(), "scales": [list(scale) for scale in made.scales]}
+    shortlist = classifier.shortlist if fitted is None else fitted.shortlist
+    if shortlist is not None:
+        shortlist = shortlist_of(shortlist)
         config["shortlist"] = {key: value for key, value in vars(shortlist).items() if key not in ("cache", "memory")}
         if memory := getattr(shortlist, "memory", None):
             config["remembered"] = hashlib.sha256(json.dumps(memory.plain()).encode()).hexdigest()

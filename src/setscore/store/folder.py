@@ -70,6 +70,9 @@ class FolderStore:
     def __reduce__(self) -> tuple[Any, ...]:
         return FolderStore, (self.folder,)
 
+    def __str__(self) -> str:
+        return str(self.shown)
+
     def __repr__(self) -> str:
         return f"FolderStore({str(self.shown)!r})"
 
