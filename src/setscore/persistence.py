@@ -34,6 +34,7 @@ def save(path: str | Path, params: Mapping[str, Any], labels: LabelSet, fitted: 
     if not isinstance(params["backbone"], str):
         raise SetScoreError("only a classifier whose backbone is given by name can be saved.")
     plain = {name: value for name, value in params.items() if value is not None or name not in MAY_BE_ABSENT}
+    plain.pop("store", None)  # where answers are kept is a matter of this machine
     plain |= {
         "backbone": with_allowances(params["backbone"], ()),
         "labels": labels.plain(),
