@@ -20,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.table import Table
 
 from setscore.cli.console import bar_of, errors, literal, results
-from setscore.errors import SetScoreError, counted, plural, unknown_name
+from setscore.errors import SetScoreError, counted, unknown_name
 from setscore.predictions import Prediction, Predictions
 from setscore.records import Progress
 
@@ -141,8 +141,7 @@ class Output:
             raise
         except OSError as error:
             where = "standard output" if self.path is None else str(self.path)
-            before = f"{counted(self.rows, 'row')} {plural(self.rows, 'was', 'were')} written before"
-            raise SetScoreError(f"{where} cannot be written: {error.strerror or error}; {before}.") from error
+            raise SetScoreError(f"{where} cannot be written: {error.strerror or error}.") from error
         if shared and text.endswith("\n"):  # a list of JSON may go on in this line
             self._bar.start()
 
