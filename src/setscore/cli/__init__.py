@@ -15,11 +15,11 @@ import typer
 from typer.core import TyperGroup
 
 from setscore import __version__
+from setscore.cli.attention import compare_attention
 from setscore.cli.baseline import baseline
 from setscore.cli.calibrate import calibrate
-from setscore.cli.ceiling import ceiling
 from setscore.cli.classify import classify
-from setscore.cli.compare import compare_attention
+from setscore.cli.compare import compare
 from setscore.cli.console import errors, literal, open_streams, remark, settle_streams, tell_warnings
 from setscore.cli.datasets import datasets
 from setscore.cli.diagnose import diagnose
@@ -40,8 +40,8 @@ USE: dict[str, Callable[..., None]] = {
     "models": models,
 }
 RESEARCH: dict[str, Callable[..., None]] = {
+    "compare": compare,
     "headroom": headroom,
-    "ceiling": ceiling,
     "compare-attention": compare_attention,
     "shortlist": shortlist,
     "ensemble": ensemble,
