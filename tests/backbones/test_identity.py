@@ -30,8 +30,8 @@ def empty():
     files._digest.cache_clear()
     yield
     SHELF.clear()
-    if (masked_lm := sys.modules.get("setscore.backbones.masked_lm")) is not None:
-        masked_lm._read_settings.cache_clear()  # ids on the Hub are taken to stay what they are
+    if (masked_files := sys.modules.get("setscore.backbones.masked_files")) is not None:
+        masked_files._read_settings.cache_clear()  # ids on the Hub are taken to stay what they are
 
 
 @pytest.fixture

@@ -346,7 +346,7 @@ def test_a_broken_tokenizer(copy, content):
 def test_a_tokenizer_of_any_size_is_not_read(copy):
     folder = copy()
     os.truncate(folder / "tokenizer.json", 2**36)
-    refused(folder, f"the tokenizer FOLDER/tokenizer.json cannot be read: it is larger than 256 MiB.{AGAIN}")
+    refused(folder, f"the tokenizer FOLDER/tokenizer.json cannot be read: it is larger than 256 MiB, the limit.{AGAIN}")
     (folder / "tokenizer.json").unlink()
     refused(folder, f"the tokenizer FOLDER/tokenizer.json cannot be read: No such file or directory.{AGAIN}")
 
