@@ -3,7 +3,7 @@
 import importlib.util
 
 import pytest
-from commands import setscore
+from commands import invoke as setscore
 from made_up import write_goemotions
 
 ENCODER = all(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import setscore
+from commands import invoke as setscore
 from scipy.stats import spearmanr
 
 from setscore import SetScoreClassifier

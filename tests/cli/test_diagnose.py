@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from commands import setscore
+from commands import invoke as setscore
 
 ROWS = [
     ("Crude prices fell after OPEC raised its output.", "oil", "oil,sports"),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from commands import setscore
+from commands import invoke as setscore
 
 from setscore.experiments import Scored
 

@@ -5,7 +5,8 @@ import re
 import subprocess
 
 import pytest
-from commands import COMMAND, ENVIRONMENT, setscore
+from commands import COMMAND, ENVIRONMENT
+from commands import invoke as setscore
 from made_up import write_goemotions
 
 from setscore import SetScoreClassifier
