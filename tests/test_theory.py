@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from setscore import theory
 from setscore.errors import SetScoreError
+from setscore.experiments import paper
 from setscore.metrics import decision_metrics
 
 SHAPE = (5, 4)
@@ -143,12 +144,48 @@ def test_ceilings_are_reached_by_the_gold_labels_of_the_shortlist(gold, shortlis
     assert theory.hamming_decomposition(gold, gold & shortlist, shortlist)[1] == 0
 
 
+def test_the_ceilings_of_the_paper():
+    for k in ("16", "32", "64", "100"):
+        recall = paper.printed("shortlist_recall", k, "eurlex", "recall") / 100
+        ceiling = paper.target(f"shortlist_recall/{k}/eurlex/micro_f1_ceiling").value
+        assert round(100 * theory.f1_ceiling(recall), 1) == ceiling
+
+
 def test_misuse_of_shortlists_is_an_error():
     gold, none = np.ones((2, 2), dtype=bool), np.zeros((2, 2), dtype=bool)
     with pytest.raises(SetScoreError, match="outside the shortlist"):
         theory.hamming_decomposition(gold, gold, none)
-    with pytest.raises(SetScoreError, match="at least one gold"):
-        theory.shortlist_ceilings(none, gold)
+    with pytest.raises(
+        SetScoreError, match=r"^gold labels have the shape \(1, 2\), the shortlist \(2, 1\); they must agr"
+    ):
+        theory.shortlist_ceilings(np.ones((1, 2), dtype=bool), np.ones((2, 1), dtype=bool))
+
+
+def test_asking_everything_keeps_everything():
+    gold = np.array([[True, False], [False, False]])
+    found = theory.shortlist_ceilings(gold, np.ones_like(gold))
+    assert (found.retention, found.document_recall, found.chance, found.micro_f1, found.dropped) == (1, 1, 1, 1, 0)
+    assert np.isnan(found.label_retention[1])
+    assert found.worst_labels(("a", "b")) == []
+
+
+def test_without_gold_labels_nothing_is_lost():
+    none = np.zeros((2, 3), dtype=bool)
+    found = theory.shortlist_ceilings(none, none)
+    assert (found.retention, found.document_recall, found.micro_f1, found.macro_f1) == (1, 1, 1, 1)
+    assert (found.asked, found.dropped, found.hamming) == (0, 6, 0)
+
+
+def test_pooled_is_not_the_mean_over_documents():
+    gold = np.array([[True, True, True, True], [True, False, False, False]])
+    kept = np.array([[True, False, False, False], [True, False, False, False]])
+    found = theory.shortlist_ceilings(gold, kept)
+    assert (found.retention, found.document_recall) == (2 / 5, (1 / 4 + 1) / 2)
+    assert found.worst_labels("abcd", 2) == [("b", 0.0), ("c", 0.0)]
+    assert found.sentence() == (
+        "1.0 labels a document were asked; the shortlist keeps 40.0% of the gold labels (chance 25.0%), so micro-F1 is"
+        " at most 57.1 and macro-F1 25.0. 6 pairs were not asked and count as negative."
+    )
 
 
 def test_the_papers_counter_example():

@@ -30,13 +30,14 @@ import numpy as np
 import setscore.calibration as calibrations
 from setscore import fitting, persistence, scorers
 from setscore.backbones import Backbone, BackboneSpec, backbone_spec, check_backbone, load_backbone
+from setscore.backbones.cached import CachedBackbone
 from setscore.calibration import Calibration, UnfittedCalibration
 from setscore.encoders import EMBEDDED, load_encoder, unit
 from setscore.ensemble import Ensemble, blend_of, members_of
 from setscore.errors import IdentityWarning
 from setscore.estimators import TextClassifier
 from setscore.fitting import MODEL, Fitted
-from setscore.predictions import ZERO_SHOT, Ask, Predictions, score_each
+from setscore.predictions import CALIBRATED, LEARNED, ZERO_SHOT, Ask, Predictions, score_each
 from setscore.prompts import Template, Verbalizer
 from setscore.readout import check_head
 from setscore.records import (
@@ -51,6 +52,7 @@ from setscore.records import (
     readable,
 )
 from setscore.shortlist import Descent, Shortlist, ask_shortlisted, remember, shortlist_of
+from setscore.store import Store, open_store
 
 Candidates = Sequence[Collection[str]] | None  # a label set per document; None asks every label of every document
 
@@ -72,6 +74,7 @@ class SetScoreClassifier(TextClassifier):
     threshold       the probability from which a label is predicted before `fit` has chosen one
     competition     how much labels compete before `fit`: 0 asks each for itself; None is the model's own number
     head            what `fit` may learn on top of the scores: "none", or "auto" for a read-out where it surely helps
+    store           a folder that keeps every answer of the model, so that nothing is asked twice; never saved
     """
 
     def __init__(
@@ -92,6 +95,7 @@ class SetScoreClassifier(TextClassifier):
         threshold: float = 0.5,
         competition: float | None = None,
         head: str = "none",
+        store: str | Path | Store | None = None,
     ) -> None:
         self.labels = labels
         self.scorer = scorer
@@ -108,6 +112,7 @@ class SetScoreClassifier(TextClassifier):
         self.threshold = threshold
         self.competition = competition
         self.head = head
+        self.store = store
 
     def fit(self, X: Iterable[Any], y: Any = None, *, progress: Progress | None = None) -> Self:
         """Learns from documents `X` with gold `y`: an indicator matrix or lists of names. The model stays as it is."""
@@ -121,12 +126,16 @@ class SetScoreClassifier(TextClassifier):
         scores = ask(texts, labels, progress=progress)
         before = None if self.blend is None else blend_of(self.blend)
         members = {MODEL: scores.log_odds} if before is None else members_of(before, scores.log_odds, texts, labels)
-        vectors = None if self.head == "none" else self._vectors(texts, labels)
-        ready = self._unfitted(backbone.spec, len(labels))
-        calibration, blend, readout = fitting.fit(members, gold, self.calibration, before, ready=ready, vectors=vectors)
-        self.fitted_ = Fitted(labels, calibration, blend, learned, shortlist, readout, backbone.identity)
+        readout = None
+        if self.head == "none":
+            calibration, blend = fitting.fit(members, gold, self.calibration, before)
+        else:
+            ready, vectors = self._unfitted(backbone.spec, len(labels)), self._vectors(texts, labels)
+            calibration, blend, readout = fitting.fit_readout(members, gold, self.calibration, before, ready, vectors)
+        regime = CALIBRATED if readout is None else LEARNED
+        self.fitted_ = Fitted(labels, calibration, blend, learned, shortlist, readout, backbone.identity, regime)
+        self.fit_scores_ = scores
         self.fit_members_ = members
-        self.fit_truncated_ = scores.truncated
         return self
 
     def classify(
@@ -208,6 +217,8 @@ class SetScoreClassifier(TextClassifier):
             check_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
         if self.head != "none":
             check_head(self.head)
+        if self.store is not None:
+            open_store(self.store)
         if self.labels is not None:
             self._state()
         return self
@@ -235,6 +246,11 @@ class SetScoreClassifier(TextClassifier):
         return self.fitted_.regime if hasattr(self, "fitted_") else ZERO_SHOT
 
     @property
+    def identity(self) -> str:
+        """Of the model: a digest of everything that its answers depend on. Its weights are looked at."""
+        return self._backbone().identity
+
+    @property
     def calibration_(self) -> Calibration:
         return self.fitted_.calibration
 
@@ -252,11 +268,12 @@ class SetScoreClassifier(TextClassifier):
         if hasattr(self, "fitted_"):
             return self.fitted_
         labels = LabelSet.of(self.labels)
+        n_labels = len(labels)
         spec = backbone_spec(self.backbone) if isinstance(self.backbone, str) else self.backbone.spec
-        calibration = self._unfitted(spec, len(labels))
+        calibration = self._unfitted(spec, n_labels)
         blend = None if self.blend is None else blend_of(self.blend)
         shortlist = None if self.shortlist is None else shortlist_of(self.shortlist)
-        return Fitted(labels, calibration, blend, shortlist=shortlist, zero_shot=True)
+        return Fitted(labels, calibration, blend, shortlist=shortlist, regime=ZERO_SHOT)
 
     def _unfitted(self, spec: BackboneSpec, n_labels: int) -> Calibration:
         """What needs no labelled document: the model's temperature, and how much labels compete."""
@@ -274,7 +291,8 @@ class SetScoreClassifier(TextClassifier):
         return scorers.make(self.scorer, Template.of(self.template), reading, learned)
 
     def _backbone(self) -> Backbone:
-        return load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
+        backbone = load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
+        return backbone if self.store is None else CachedBackbone(backbone, open_store(self.store))
 
     def _method(self, backbone: Backbone, shortlist: Shortlist | Descent | None, learned: Mapping[str, Any]) -> Ask:
         """How texts and labels become scores."""

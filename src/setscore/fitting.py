@@ -13,7 +13,7 @@ from setscore import readout as readouts
 from setscore.calibration import Calibration
 from setscore.ensemble import Ensemble
 from setscore.errors import FewDocumentsWarning, SetScoreError
-from setscore.predictions import CALIBRATED, LEARNED, ZERO_SHOT
+from setscore.predictions import CALIBRATED
 from setscore.readout import Readout
 from setscore.records import BoolArray, FloatArray, LabelSet
 from setscore.scorers import Learner, Scorer
@@ -37,7 +37,7 @@ class Fitted:
     shortlist    the shortlist with what it remembers of the documents
     readout      what was learned on top of the scores, where that is likelier than the scores alone
     identity     of the model whose scores these were; None where it is not known
-    zero_shot    whether nothing was fitted at all: what stands in before `fit`
+    regime       what probabilities rest on: see `Prediction`
     """
 
     labels: LabelSet
@@ -47,45 +47,51 @@ class Fitted:
     shortlist: Any = None
     readout: Readout | None = None
     identity: str | None = None
-    zero_shot: bool = False
-
-    @property
-    def regime(self) -> str:
-        """What probabilities rest on: see `Prediction`."""
-        return ZERO_SHOT if self.zero_shot else CALIBRATED if self.readout is None else LEARNED
+    regime: str = CALIBRATED
 
 
 Vectors = tuple[FloatArray, FloatArray]  # of documents [n, d] and of labels [m, d], all of length 1
 
 
 def fit(
+    members: Mapping[str, FloatArray], gold: BoolArray | None, kind: Kind = "auto", blend: Ensemble | None = None
+) -> tuple[Calibration, Ensemble | None]:
+    """The calibration, and the weights of a blend, for log-odds [n_documents, n_labels] by member.
+
+    `members` holds the model's log-odds as "model" and perhaps a cosine. `blend` is how both are mixed before anything
+    is fitted; without gold labels its weights stay. A few documents raise a warning.
+    """
+    blend = _weighed(members, gold, blend)
+    log_odds = mixed(members, blend)
+    return calibrations.make(kind).fit(log_odds, gold), blend
+
+
+def fit_readout(  # noqa: PLR0917
     members: Mapping[str, FloatArray],
     gold: BoolArray | None,
-    kind: Kind = "auto",
-    blend: Ensemble | None = None,
-    *,
-    ready: Calibration | None = None,
-    vectors: Vectors | None = None,
+    kind: Kind,
+    blend: Ensemble | None,
+    ready: Calibration,
+    vectors: Vectors,
 ) -> tuple[Calibration, Ensemble | None, Readout | None]:
-    """The calibration, the weights of a blend and a read-out, for log-odds [n_documents, n_labels] by member.
+    """The same with a read-out between scores and calibration, where that is surely likelier than the scores alone.
 
-    members  the model's log-odds as "model", and perhaps a cosine
-    gold     [n_documents, n_labels]; without it a blend's weights stay, and nothing is learned on top
-    blend    how members are mixed before anything is fitted
-    ready    what calibrates before anything is fitted: a read-out starts from its answers
-    vectors  of the documents and of the labels, for a read-out; None for none
-
-    A few documents raise a warning.
+    `ready` calibrates before anything is fitted: a read-out starts from its answers. The calibration is fitted on what
+    a read-out says of documents that it has not seen.
     """
-    if gold is not None and (message := few_documents(len(gold))):
-        warnings.warn(message, FewDocumentsWarning, stacklevel=3)
-    if blend is not None and gold is not None:
-        blend = ensemble.fit(members, gold, in_doubt=MODEL)
+    blend = _weighed(members, gold, blend)
     log_odds, readout = mixed(members, blend), None
-    if vectors is not None and ready is not None and gold is not None:
+    if gold is not None:
         readout, unseen = readouts.fit(ready.logits(log_odds), *vectors, gold)
         log_odds = log_odds if readout is None else unseen
     return calibrations.make(kind).fit(log_odds, gold), blend, readout
+
+
+def _weighed(members: Mapping[str, FloatArray], gold: BoolArray | None, blend: Ensemble | None) -> Ensemble | None:
+    """The blend with weights that gold labels choose; a warning where they are few."""
+    if gold is not None and (message := few_documents(len(gold))):
+        warnings.warn(message, FewDocumentsWarning, stacklevel=4)
+    return blend if blend is None or gold is None else ensemble.fit(members, gold, in_doubt=MODEL)
 
 
 def mixed(members: Mapping[str, FloatArray], blend: Ensemble | None) -> FloatArray:

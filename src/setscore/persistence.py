@@ -18,6 +18,7 @@ from setscore.calibration.spelling import options_of
 from setscore.ensemble import Ensemble, blend_of
 from setscore.errors import DataFileError, SetScoreError, unknown_name
 from setscore.fitting import Fitted
+from setscore.predictions import CALIBRATED, LEARNED
 from setscore.prompts import Template, Verbalizer
 from setscore.readout import Readout, check_head
 from setscore.records import LabelSet
@@ -33,6 +34,7 @@ def save(path: str | Path, params: Mapping[str, Any], labels: LabelSet, fitted: 
     if not isinstance(params["backbone"], str):
         raise SetScoreError("only a classifier whose backbone is given by name can be saved.")
     plain = {name: value for name, value in params.items() if value is not None or name not in MAY_BE_ABSENT}
+    plain.pop("store", None)  # where answers are kept is a matter of this machine
     plain |= {
         "backbone": with_allowances(params["backbone"], ()),
         "labels": labels.plain(),
@@ -88,14 +90,16 @@ def _restored(content: dict[str, Any], allow: Sequence[str]) -> tuple[dict[str, 
     if state is None:
         return params, None
     check_calibration(state, "calibration.")
+    readout = _readout(content.get("readout"), len(labels))
     return params, Fitted(
         labels=labels,
         calibration=calibrations.restore(state, len(labels)),
         blend=blend if isinstance(blend, Ensemble) else None,
         learned=content.get("learned", {}),
         shortlist=shortlist,
-        readout=_readout(content.get("readout"), len(labels)),
+        readout=readout,
         identity=content.get("identity"),
+        regime=CALIBRATED if readout is None else LEARNED,
     )
 
 

@@ -112,47 +112,70 @@ def decision_is_safe(eta: FloatArray, probabilities: FloatArray, thresholds: npt
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What no predictor can exceed that says no to every label outside the shortlist.
+    """What shortlists keep of the gold labels, and what no predictor can exceed that says no to every other label.
 
     retention        rho: the share of all gold labels, pooled over documents, that the shortlists keep
     label_retention  [n_labels] rho_i: the same for one label; NaN for a label that is never gold
     document_recall  the mean over documents with gold labels of the share kept (what retrieval papers report)
     chance           what a random shortlist of the same sizes keeps on average: its mean size by the number of labels
-    micro_recall     rho
+    asked            labels on a shortlist, a mean over documents
+    dropped          pairs of document and label that are on none, and so count as negative
     micro_f1         2 rho / (1 + rho)
     macro_f1         the mean of 2 rho_i / (1 + rho_i) over labels that are ever gold
     hamming          1/m sum_i Pr(Y_i = 1, i not in the shortlist): Hamming loss that the retriever alone causes
+
+    Without a gold label nothing can be lost: shares and ceilings are 1.
     """
 
     retention: float
     label_retention: FloatArray
     document_recall: float
     chance: float
-    micro_recall: float
+    asked: float
+    dropped: int
     micro_f1: float
     macro_f1: float
     hamming: float
 
+    @property
+    def micro_recall(self) -> float:
+        """rho itself."""
+        return self.retention
+
+    def worst_labels(self, names: Sequence[str], most: int = 5) -> list[tuple[str, float]]:
+        """The labels that the shortlists lose most often, with the share that they keep."""
+        order = np.argsort(np.where(np.isnan(self.label_retention), 2.0, self.label_retention), kind="stable")[:most]
+        return [(names[i], float(self.label_retention[i])) for i in order if self.label_retention[i] < 1]
+
+    def sentence(self) -> str:
+        """One line for a report."""
+        return (
+            f"{self.asked:.1f} labels a document were asked; the shortlist keeps {100 * self.retention:.1f}% of the"
+            f" gold labels (chance {100 * self.chance:.1f}%), so micro-F1 is at most {100 * self.micro_f1:.1f} and"
+            f" macro-F1 {100 * self.macro_f1:.1f}. {self.dropped} pairs were not asked and count as negative."
+        )
+
 
 def shortlist_ceilings(gold: BoolArray, shortlist: BoolArray) -> Ceilings:
     """Theorem (shortlist ceilings). Each is reached by predicting exactly the gold labels in the shortlist."""
-    if gold.shape != shortlist.shape or not gold.any():
+    if gold.shape != shortlist.shape:
         raise SetScoreError(
-            f"gold labels {gold.shape} and shortlists {shortlist.shape} need one shape and at least one gold label."
+            f"gold labels have the shape {gold.shape}, the shortlist {shortlist.shape}; they must agree."
         )
     kept, wanted = (gold & shortlist), gold.sum(axis=0)
-    retention = float(kept.sum() / gold.sum())
+    retention = float(kept.sum() / gold.sum()) if gold.any() else 1.0
     with np.errstate(invalid="ignore"):
         by_label: FloatArray = kept.sum(axis=0) / wanted
     rows = gold.any(axis=1)
     return Ceilings(
         retention=retention,
         label_retention=by_label,
-        document_recall=float((kept.sum(axis=1)[rows] / gold.sum(axis=1)[rows]).mean()),
+        document_recall=float((kept.sum(axis=1)[rows] / gold.sum(axis=1)[rows]).mean()) if rows.any() else 1.0,
         chance=float(shortlist.mean()),
-        micro_recall=retention,
+        asked=float(shortlist.sum(axis=1).mean()),
+        dropped=int((~shortlist).sum()),
         micro_f1=f1_ceiling(retention),
-        macro_f1=float(np.mean([f1_ceiling(rho) for rho in by_label[wanted > 0]])),
+        macro_f1=float(np.mean([f1_ceiling(rho) for rho in by_label[wanted > 0]])) if rows.any() else 1.0,
         hamming=float((gold & ~shortlist).mean()),
     )
 

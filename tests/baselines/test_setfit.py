@@ -24,27 +24,28 @@ def checkpoint(tmp_path_factory):
 
 def test_it_learns_a_tiny_set_and_shows_progress(checkpoint):
     told = []
-    model = load_baseline("setfit", checkpoint=checkpoint, steps=12, tell=lambda *step: told.append(step))
+    model = load_baseline("setfit", checkpoint=checkpoint, steps=12, progress=lambda *step: told.append(step))
     scores = model.fit(TEXTS, GOLD, LABELS).score(TEXTS, LABELS).log_odds
     np.testing.assert_array_equal(scores.argmax(axis=1), GOLD.argmax(axis=1))
-    assert [step for step, _, _ in told] == list(range(1, told[0][1] + 1))
-    assert 1 <= told[0][1] <= 12
+    assert [step for _, step, _ in told] == list(range(1, told[0][2] + 1))
+    assert 1 <= told[0][2] <= 12
+    assert told[0][0].startswith("training, loss ")
 
 
 def test_training_goes_on_after_a_kill(checkpoint, tmp_path):
     class KilledError(Exception):
         pass
 
-    def kill(step, steps, loss):
+    def kill(what, step, steps):
         if step == 5:
             raise KilledError
 
     options = {"checkpoint": checkpoint, "steps": 8, "save_every": 2}
     straight = load_baseline("setfit", **options).fit(TEXTS, GOLD, LABELS)
     with pytest.raises(KilledError):
-        load_baseline("setfit", folder=tmp_path, tell=kill, **options).fit(TEXTS, GOLD, LABELS)
+        load_baseline("setfit", folder=tmp_path, progress=kill, **options).fit(TEXTS, GOLD, LABELS)
     steps = []
-    resumed = load_baseline("setfit", folder=tmp_path, tell=lambda step, *_: steps.append(step), **options)
+    resumed = load_baseline("setfit", folder=tmp_path, progress=lambda _, step, __: steps.append(step), **options)
     again = resumed.fit(TEXTS, GOLD, LABELS)
     assert steps[0] == 5
     np.testing.assert_allclose(again.score(TEXTS, LABELS).log_odds, straight.score(TEXTS, LABELS).log_odds, atol=1e-3)

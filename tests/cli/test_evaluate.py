@@ -285,7 +285,7 @@ def test_a_saved_classifier_is_measured_and_told_if_on_its_own_documents(own):
     assert (code, "1 of the 3 documents that temperature is measured on has scores and labels" in err) == (0, True)
     assert json.loads((own / "s.json").read_text())["datasets"]["others.csv"]["documents"] == {"0": [0, 3]}
     code, out, _ = setscore("classify", "Oil!", "--classifier", "own.json", "--format", "csv", folder=own)
-    assert (code, out.splitlines()[0]) == (0, "id,labels,undecided,oil,sports,error")
+    assert (code, out.splitlines()[0]) == (0, "id,labels,undecided,oil,sports,error,regime")
     code, out, _ = setscore("classify", "Oil!", "--classifier", "own.json", "--format", "jsonl", folder=own)
     assert (code, "undecided" in json.loads(out)) == (0, True)
 

@@ -10,7 +10,8 @@ from setscore.baselines import load_baseline
 from setscore.errors import DataFileError
 from setscore.experiments import baselines, prepare
 from setscore.experiments.baselines import measure_baseline
-from setscore.experiments.slices import load_parts, trials
+from setscore.experiments.saved import one_saved
+from setscore.experiments.slices import trials
 from setscore.experiments.training import training_documents
 
 SEEDS = (13, 17)
@@ -59,10 +60,10 @@ def test_learning_is_saved_by_seed_and_done_once(data, tmp_path, fake_encoder, m
         write_goemotions(data, documents=400, split="train")
         train = training_documents("linear", ready, "split", data_dir=data)
     made = measure_baseline("linear", ready, SEEDS, training=train, save=tmp_path)
-    folder = tmp_path / ready.folder / "baselines" / "linear"
+    place = tmp_path / ready.saved_as / "baselines" / "linear"
     names = {f"pool-{seed}" for seed in SEEDS} if split else {f"{p}-{s}" for p in ("validation", "test") for s in SEEDS}
-    assert set(load_parts(folder)) == set(made.scored) == names
-    first = trials(load_parts(folder), SEEDS)[0]
+    assert set(one_saved(place).parts()) == set(made.scored) == names
+    first = trials(one_saved(place).parts(), SEEDS)[0]
     assert not set(first.validation.ids) & set(first.test.ids)
     assert any(("340 documents of the training split" if split else "cross-fitted") in text for text in made.remarks)
     monkeypatch.setattr(baselines, "load_baseline", lambda name, **options: NoScores() if "encode" in options else None)
@@ -85,11 +86,13 @@ def test_a_training_loop_is_watched_and_its_state_removed(data, tmp_path):
         SEEDS[:1],
         options={"checkpoint": checkpoint, "steps": 2},
         save=tmp_path,
-        watch=lambda *step: told.append(step),
+        progress=lambda *step: told.append(step),
     )
     assert made.summaries[0].name == "platt" or made.summaries[0].kind == "model"
-    assert {step[0].partition(",")[0] for step in told} == {"goemotions setfit"}
-    assert not list(tmp_path.glob("goemotions-development/baselines/setfit/training-*"))
+    assert {step[0].partition(",")[0] for step in told} == {
+        f"goemotions setfit {p}: training" for p in ("13-0", "13-1", "13")
+    }
+    assert not (tmp_path / "training").exists()
 
 
 def test_unreadable_answers_are_counted(data, tmp_path):

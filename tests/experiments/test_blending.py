@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from setscore import SetScoreClassifier
-from setscore.ensemble import Ensemble
 from setscore.experiments import report
-from setscore.experiments.blending import before_fit, score_blend, split_blend, weigh
+from setscore.experiments.blending import before_fit, score_blend, weigh
+from setscore.experiments.saved import one_saved
 from setscore.experiments.slices import trials
+from setscore.store import open_store
 
 NAME, SEEDS = "own-cosine", (13, 17)
 
@@ -19,21 +20,8 @@ def encode(texts):
     return np.array([[1.0, len(text)] for text in texts])
 
 
-@pytest.fixture
-def blended(backbone):
-    return SetScoreClassifier(backbone=backbone, blend=NAME)
-
-
-def test_what_is_weighed_already_stays(classifier, blended):
-    weighed = SetScoreClassifier(blend=Ensemble(("model", NAME), (0.75, 0.25), ((1.0, 0.0), (12.0, -4.5))))
-    assert split_blend(classifier) == (classifier, None)
-    assert split_blend(weighed) == (weighed, None)
-    alone, name = split_blend(blended)
-    assert (alone.blend, alone.backbone, name) == (None, blended.backbone, NAME)
-
-
 def test_a_report_decides_as_a_fitted_classifier(ready, scored, backbone, tmp_path):
-    made = report.report(ready, scored, SEEDS, ("platt",), blend=NAME, save=tmp_path)
+    made = report.report(ready, scored, SEEDS, ("platt",), blend=NAME, store=open_store(tmp_path))
     pool = ready.parts["pool"]
     for trial in made.trials:
         rows = [pool.ids.index(one) for one in trial.validation.ids]
@@ -46,7 +34,7 @@ def test_a_report_decides_as_a_fitted_classifier(ready, scored, backbone, tmp_pa
         np.testing.assert_array_equal(decisions, fitted.predict(new.texts).astype(bool))
     assert made.config["blend"] == NAME
     assert any(remark.startswith("blend: seed 13 ") for remark in made.remarks)
-    assert (tmp_path / ready.folder / NAME / "pool" / "scores.json").is_file()
+    assert one_saved(tmp_path / ready.saved_as / NAME).parts()["pool"].ids == pool.ids
 
 
 def test_what_the_blend_would_give_stands_beside_the_embedded_model(ready):
@@ -102,10 +90,12 @@ def test_weights_and_scores_of_a_slice(ready, scored):
 
 def test_cosines_of_other_weights_are_not_read_back(ready, tmp_path, monkeypatch):
     """Retrained weights keep their name: what was saved before them is scored again."""
-    first, told = score_blend(ready.parts, NAME, tmp_path)["pool"], []
-    again = score_blend(ready.parts, NAME, tmp_path, lambda *args: told.append(args))["pool"]
+    told, store = [], open_store(tmp_path)
+    options = {"store": store, "saved_as": "e", "progress": lambda *args: told.append(args)}
+    first = score_blend(ready.parts, NAME, **options)["pool"]
+    again = score_blend(ready.parts, NAME, **options)["pool"]
     np.testing.assert_array_equal(again.log_odds, first.log_odds)
-    assert told == []
-    monkeypatch.setattr("setscore.experiments.yardsticks.embedded_weights", lambda _: "others")
-    score_blend(ready.parts, NAME, tmp_path, lambda *args: told.append(args))
-    assert told == [("blend='own-cosine'", 0, len(first), "embedding")]
+    assert told == [("blend='own-cosine': embedding", 0, len(first))]
+    monkeypatch.setattr("setscore.experiments.yardsticks.weights_of", lambda _: "others")
+    score_blend(ready.parts, NAME, **options)
+    assert len(told) == 2

@@ -8,12 +8,12 @@ import setscore.calibration as calibrations
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset
 from setscore.errors import SetScoreError
-from setscore.experiments import prepare_own
-from setscore.experiments.comparison import RememberingBackbone, compare_scorers, score_timed
+from setscore.experiments import prepare_file
+from setscore.experiments.comparison import compare_scorers, score_timed
 from setscore.experiments.slices import trials
 from setscore.metrics import decision_metrics
 from setscore.records import LabelSet
-from setscore.scorers.unary import UnaryScorer
+from setscore.store import MemoryStore
 
 NAMES = ["oil", "sports", "weather"]
 
@@ -25,9 +25,9 @@ def dataset(n=24):
     return Dataset("made-up", "all", texts, tuple(map(str, range(n))), LabelSet.of(NAMES), gold)
 
 
-def compared(names, backbone=None, kind="temperature", seeds=(13, 17)):
-    classifier = SetScoreClassifier(backbone=backbone or PlantedBackbone(attention="exact"))
-    return {one.name: one for one in compare_scorers(prepare_own(dataset()), names, classifier, seeds, kind)}
+def compared(names, backbone=None, kind="temperature", seeds=(13, 17), **options):
+    classifier = SetScoreClassifier(backbone=backbone or PlantedBackbone(attention="exact"), **options)
+    return {one.name: one for one in compare_scorers(prepare_file(dataset()), names, classifier, seeds, kind)}
 
 
 def test_every_scorer_in_one_table():
@@ -81,14 +81,34 @@ def test_seeds_share_what_was_asked_and_count_it_each():
     assert shared.queries < alone.queries - 2 * 24 * 3  # not only the seed's own scores
 
 
-def test_a_memory_that_is_full_begins_anew_and_answers_the_same():
-    texts, labels = [f"text {number}" for number in range(9)], LabelSet.of(NAMES)
-    plain, small = PlantedBackbone(), RememberingBackbone(PlantedBackbone(), most=7)
-    expected = UnaryScorer(contexts=3).score(plain, texts, labels)
-    for _ in range(2):
-        found = UnaryScorer(contexts=3).score(small, texts, labels)
-        assert (found.log_odds == expected.log_odds).all()
-        assert found.forwards == expected.forwards
+def test_a_learner_is_fitted_as_the_classifier_fits_it():
+    """The numbers are those of `fit` on a seed's validation documents and of `predict` on its test documents."""
+    (found,) = compared(["jsr"], seeds=(13,)).values()
+    validation, test = dataset().draw(12, 13)
+    model = SetScoreClassifier(NAMES, scorer="jsr", calibration="temperature", backbone=PlantedBackbone())
+    model.fit(validation.texts, validation.gold)
+    expected = decision_metrics(test.gold, model.predict(test.texts).astype(bool))
+    assert found.metrics.mean == expected
+
+
+def test_a_store_keeps_what_was_asked_and_no_speed_is_told(tmp_path):
+    backbone = PlantedBackbone(attention="exact")
+    first = compared(["per_label", "jsr"], backbone, store=tmp_path)
+    asked = backbone.queries
+    again = compared(["per_label", "jsr"], backbone, store=tmp_path)
+    assert backbone.queries == asked + 3 * 3  # three warm-ups of one document, which no store sees
+    for name, one in first.items():
+        assert (one.speed, one.metrics) == (None, again[name].metrics)
+    assert compared(["per_label"], store=MemoryStore())["per_label"].speed is None
+
+
+def test_progress_has_one_shape():
+    told = []
+    classifier = SetScoreClassifier(backbone=PlantedBackbone(attention="exact"))
+    compare_scorers(
+        prepare_file(dataset()), ["per_label", "unary"], classifier, [13], progress=lambda *x: told.append(x)
+    )
+    assert told == [(f"scoring with {name}", done, 24) for name in ("per_label", "unary") for done in (0, 24)]
 
 
 def test_a_seed_that_is_seeded_itself_is_refused():

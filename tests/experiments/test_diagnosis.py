@@ -176,7 +176,7 @@ def test_progress_counts_every_document_of_every_kind_of_work():
     def tell(what, done, total):
         told[what] = (done, total)
 
-    measured(PlantedBackbone(), gold, templates=("express", "writer-expresses"), orders=3, tell=tell)
+    measured(PlantedBackbone(), gold, templates=("express", "writer-expresses"), orders=3, progress=tell)
     n = len(TEXTS)
     assert told == {
         "all labels in one prompt, 3 orders": (3 * n, 3 * n),

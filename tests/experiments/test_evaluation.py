@@ -137,10 +137,10 @@ def test_nothing_fitted_decides_at_a_probability_of_one_half(trial):
 
 
 def test_nothing_fitted_takes_the_numbers_of_the_backbone(trial):
-    test = replace(trial.test, config={"backbone": "setscore-mini"})
-    np.testing.assert_array_equal(
-        unfitted(test).decisions, calibrations.unfitted("setscore-mini", len(test.labels)).predict(test.log_odds)
-    )
+    test = replace(trial.test, config={"temperature": 0.5, "competition": 0.35})
+    expected = calibrations.UnfittedCalibration(temperature=0.5, competition=0.35).for_labels(len(test.labels))
+    np.testing.assert_array_equal(unfitted(test).decisions, expected.predict(test.log_odds))
+    assert (unfitted(test).decisions != unfitted(trial.test).decisions).any()
 
 
 def test_seeds_draw_what_the_dataset_draws(dataset, classifier):

@@ -42,26 +42,3 @@ def test_other_documents_cannot_be_compared(ready, scored):
     others = {"fewer": {"pool": scored["pool"].take(np.arange(50))}}
     with pytest.raises(SetScoreError, match="fewer has scores of 25 documents and 3 labels, this run of 30 and 3"):
         report.paired(made, others, "platt")
-
-
-def test_a_slice_is_drawn_from_saved_scores(ready, classifier, tmp_path):
-    pool = ready.parts["pool"]
-    report.score_parts(ready, classifier, save=tmp_path)
-    asked = classifier.backbone.queries
-    drawn = report.score_slice(pool, 20, 17, classifier, save=tmp_path)
-    assert classifier.backbone.queries == asked
-    assert drawn.ids == pool.draw(20, 17)[0].ids
-    assert drawn.notes == ("20 of 60 documents, drawn with seed 17.",)
-    fresh = report.score_slice(pool, 20, 17, classifier)
-    np.testing.assert_array_equal(fresh.log_odds, drawn.log_odds)
-    assert classifier.backbone.queries == asked + 20 * 3
-
-
-def test_a_slice_alone_is_saved_beside_the_experiments(ready, classifier, tmp_path):
-    pool = ready.parts["pool"]
-    for _ in range(2):
-        report.score_slice(pool, 20, 13, classifier, save=tmp_path)
-    assert classifier.backbone.queries == 20 * 3
-    assert (tmp_path / "calibrate" / "goemotions" / "20-13" / "scores.json").is_file()
-    assert len(report.score_slice(pool, None, 13, classifier, save=tmp_path)) == 60
-    assert len(report.score_slice(pool, 600, 13, classifier, save=tmp_path)) == 60

@@ -1,4 +1,5 @@
 import json
+import shutil
 import sys
 from dataclasses import replace
 
@@ -6,11 +7,14 @@ import numpy as np
 import pytest
 
 from setscore import SetScoreClassifier
+from setscore.backbones.mini import default_folder
 from setscore.errors import DataFileError, MissingExtraError
 from setscore.experiments import report
 from setscore.experiments.evaluation import fit
 from setscore.experiments.pictures import reliability_diagram
+from setscore.experiments.slices import trials
 from setscore.metrics import by_group
+from setscore.store import MemoryStore
 
 PNG = b"\x89PNG\r\n\x1a\n"
 SEEDS = (13, 17)
@@ -33,7 +37,7 @@ def test_model_then_yardsticks_then_oracles(ready, scored):
         ("oracle per label, macro", "oracle"),
     ]
     assert made.remarks == (
-        "fitted on 30 documents; with fewer than 50, decisions can get worse, use about 200.",
+        "fitted on few documents (30): with fewer than 50 decisions can get worse, use about 200.",
         "the cosine yardstick reads at most the first 256 tokens of a document.",
     )
     assert [summary.name for summary in report.report(ready, scored, SEEDS, ["platt"]).summaries][2] == "oracle global"
@@ -65,16 +69,17 @@ def test_as_json(ready, scored):
     assert one["rows"][0]["metrics"]["micro_f1"]["sd"] is None
 
 
-def test_groups_are_measured_in_every_row_but_the_oracles(ready, classifier, tmp_path):
+def test_groups_are_measured_in_every_row_but_the_oracles(ready, classifier):
     pool = ready.parts["pool"]
     values = ["rare" if row == 59 else "even" if row % 2 == 0 else "odd" for row in range(60)]
     plain, grouped = ready, replace(ready, parts={"pool": replace(pool, groups=tuple(values))})
-    report.score_parts(plain, classifier, save=tmp_path)
+    store = classifier.set_params(store=MemoryStore()).store
+    report.score_parts(plain, classifier)
     asked = classifier.backbone.queries
-    scored = report.score_parts(grouped, classifier, save=tmp_path)
+    scored = report.score_parts(grouped, classifier)
     assert classifier.backbone.queries == asked  # the saved scores are those of any groups
-    made = report.report(grouped, scored, SEEDS, ["platt"], yardsticks=True, encode=encode, save=tmp_path)
-    again = report.report(grouped, scored, SEEDS, ["platt"], yardsticks=True, encode=encode, save=tmp_path)
+    made = report.report(grouped, scored, SEEDS, ["platt"], yardsticks=True, encode=encode, store=store)
+    again = report.report(grouped, scored, SEEDS, ["platt"], yardsticks=True, encode=encode, store=store)
     assert [one.rows for one in again.summaries] == [one.rows for one in made.summaries]  # cosines are saved as well
     for summary in made.summaries:
         assert list(summary.groups) == ([] if summary.kind == "oracle" else ["even", "odd", "rare"])
@@ -109,9 +114,22 @@ def test_pictures_say_what_is_missing(tmp_path, monkeypatch):
         reliability_diagram(tmp_path / "a.png", gold, probabilities, "title")
 
 
-def test_a_calibrated_classifier_decides_as_a_fitted_one(ready, scored, backbone):
-    dataset = ready.parts["pool"]
-    model = report.calibrated(SetScoreClassifier(backbone=backbone), dataset.labels, scored["pool"], "platt")
-    fitted = SetScoreClassifier(dataset.labels, backbone=backbone, calibration="platt").fit(dataset.texts, dataset.gold)
-    np.testing.assert_array_equal(model.predict(dataset.texts), fitted.predict(dataset.texts))
-    assert model.calibration == "platt"
+def test_oracles_may_be_left_out(ready, scored):
+    made = report.report(ready, scored, SEEDS, ["platt"], with_oracles=False)
+    assert [summary.name for summary in made.summaries] == ["platt", "threshold 0.5"]
+
+
+def test_the_same_weights_by_name_or_by_path_decide_the_same_before_fit(ready, tmp_path):
+    """Temperature and competition are those of the model's spec, wherever its files lie."""
+    copy = tmp_path / "copy"
+    shutil.copytree(default_folder(), copy)
+    found = []
+    for backbone in ("setscore-mini", str(copy)):
+        scored = report.score_parts(ready, SetScoreClassifier(backbone=backbone))
+        found.append(report.report(ready, scored, SEEDS, ["platt"]).summaries[1])
+    assert found[0].name == found[1].name == "threshold 0.5"
+    assert found[0] == found[1]
+    pool = ready.parts["pool"]
+    test = trials(scored, SEEDS)[0].test
+    unfitted = SetScoreClassifier(pool.labels).predict([pool.texts[pool.ids.index(one)] for one in test.ids])
+    np.testing.assert_array_equal(found[1].rows[SEEDS[0]].decisions, unfitted.astype(bool))

@@ -8,6 +8,7 @@ from setscore.errors import MissingExtraError
 from setscore.experiments import score_dataset
 from setscore.experiments.evaluation import draw_trials
 from setscore.experiments.yardsticks import cosine, every_label, label_prior, score_cosine
+from setscore.store import MemoryStore
 
 WORDS = ("joy", "anger", "fear")
 
@@ -40,8 +41,9 @@ def test_every_label_has_full_recall(trial):
     assert (row.name, row.metrics["micro_recall"], row.metrics["cardinality_predicted"]) == ("every label", 1.0, 3.0)
 
 
-def test_cosine(dataset, tmp_path):
-    scored = score_cosine(dataset, encode, tmp_path)
+def test_cosine(dataset):
+    store = MemoryStore()
+    scored = score_cosine(dataset, encode, store=store)
     assert scored.log_odds.max() <= 1 + 1e-6
     one, other = encode(dataset.texts[3:4])[0], encode(["anger"])[0]
     assert scored.log_odds[3, 1] == pytest.approx(one @ other / np.linalg.norm(one) / np.linalg.norm(other), abs=1e-6)
@@ -49,7 +51,7 @@ def test_cosine(dataset, tmp_path):
     def never(_):
         raise AssertionError("the saved scores were not used")
 
-    np.testing.assert_array_equal(score_cosine(dataset, never, tmp_path).log_odds, scored.log_odds)
+    np.testing.assert_array_equal(score_cosine(dataset, never, store=store).log_odds, scored.log_odds)
     trial = draw_trials(scored, [13], size=30)[0]
     rows = cosine(trial.validation, trial.test, ["auto", "paper"])
     assert [(row.name, row.kind) for row in rows] == [("cosine, auto", "yardstick"), ("cosine, paper", "yardstick")]

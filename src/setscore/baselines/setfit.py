@@ -16,7 +16,7 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from setscore.baselines.base import finished, library
 from setscore.baselines.linear import check_fitted
-from setscore.baselines.training import Settings, Tell, train
+from setscore.baselines.training import Settings, train
 from setscore.encoders import ENCODER, load_sentence_transformer
 from setscore.errors import SetScoreError
 from setscore.records import BoolArray, IntArray, LabelSet, Progress, Scores, steps
@@ -34,7 +34,7 @@ class FewShot:
     steps   of contrastive training, 16 pairs each; pairs are drawn, so this bounds the time
     length  tokens that are read of a document in training; None reads what the encoder reads
     device  "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:1"
-    folder  keeps the training's state, so that it goes on after a kill; `tell` hears of every step
+    folder  keeps the training's state, so that it goes on after a kill; `progress` hears of every step
     """
 
     checkpoint: str = ENCODER
@@ -45,7 +45,7 @@ class FewShot:
     save_every: int = 50
     device: str = "auto"
     folder: Path | None = None
-    tell: Tell | None = None
+    progress: Progress | None = None
     labels: tuple[str, ...] = ()
     model: Any = field(default=None, repr=False)
     usable: tuple[int, ...] = ()
@@ -101,7 +101,7 @@ class FewShot:
             wanted = torch.tensor([float(pairs[n]["label"]) for n in numbers], device=body.device)
             return criterion([moved(side, body.device) for side in sides], wanted)
 
-        train(body, loss, len(pairs), settings, folder=self.folder, tell=self.tell)
+        train(body, loss, len(pairs), settings, folder=self.folder, progress=self.progress)
         body.max_seq_length = whole
 
 

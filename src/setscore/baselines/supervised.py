@@ -9,7 +9,7 @@ import numpy as np
 
 from setscore.baselines.base import batches, beside, finished, library, on_device, pretrained
 from setscore.baselines.linear import check_fitted
-from setscore.baselines.training import Settings, Tell, train
+from setscore.baselines.training import Settings, train
 from setscore.records import BoolArray, LabelSet, Progress, Scores, steps
 
 WHAT = "the supervised baselines"
@@ -26,7 +26,7 @@ class SigmoidHead:
     batch_size: int = 32
     device: str = "auto"
     folder: Path | None = None
-    tell: Tell | None = None
+    progress: Progress | None = None
     labels: tuple[str, ...] = ()
     parts: tuple[Any, Any] | None = field(default=None, repr=False)  # tokenizer and model
 
@@ -49,7 +49,7 @@ class SigmoidHead:
             inputs = self._inputs(tokenizer, [texts[row] for row in rows]) | {"labels": target[list(rows)]}
             return model(**beside(model, inputs)).loss
 
-        train(model, loss, len(texts), self.settings, folder=self.folder, tell=self.tell)
+        train(model, loss, len(texts), self.settings, folder=self.folder, progress=self.progress)
         return replace(self, labels=labels.names, parts=(tokenizer, model))
 
     def score(

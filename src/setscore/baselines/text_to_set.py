@@ -14,7 +14,7 @@ import numpy as np
 from setscore.baselines.base import batches, beside, finished, library, on_device, pretrained
 from setscore.baselines.causal import NAMED, NOT_NAMED, parse_answer
 from setscore.baselines.linear import check_fitted
-from setscore.baselines.training import Settings, Tell, train
+from setscore.baselines.training import Settings, train
 from setscore.records import BoolArray, IntArray, LabelSet, Progress, Scores, steps
 
 WHAT = "the text-to-set baseline"
@@ -37,7 +37,7 @@ class TextToSet:
     budget: int = 512  # tokens of an answer in all
     device: str = "auto"
     folder: Path | None = None
-    tell: Tell | None = None
+    progress: Progress | None = None
     labels: tuple[str, ...] = ()
     parts: tuple[Any, Any] | None = field(default=None, repr=False)
 
@@ -60,7 +60,7 @@ class TextToSet:
             target = wanted["input_ids"].masked_fill(wanted["attention_mask"] == 0, IGNORED)
             return model(**beside(model, inputs | {"labels": target})).loss
 
-        train(model, loss, len(texts), self.settings, folder=self.folder, tell=self.tell)
+        train(model, loss, len(texts), self.settings, folder=self.folder, progress=self.progress)
         return replace(self, labels=labels.names, parts=(tokenizer, model))
 
     def score(

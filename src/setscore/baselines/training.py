@@ -15,9 +15,9 @@ import numpy as np
 
 from setscore.baselines.base import library
 from setscore.errors import DataFileError
+from setscore.records import Progress
 
 Loss = Callable[[Sequence[int]], Any]  # the loss of these rows, a tensor
-Tell = Callable[[int, int, float], None]  # steps done, of how many, and the last loss
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,13 @@ class Settings:
 
 
 def train(
-    model: Any, loss: Loss, rows: int, settings: Settings, *, folder: Path | None = None, tell: Tell | None = None
+    model: Any,
+    loss: Loss,
+    rows: int,
+    settings: Settings,
+    *,
+    folder: Path | None = None,
+    progress: Progress | None = None,
 ) -> None:
     """AdamW with a linear schedule over `rows` documents; with a folder, saved and gone on with."""
     torch = library("torch", "the supervised baselines")
@@ -54,8 +60,8 @@ def train(
         value.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
         optimizer.step()
-        if tell:
-            tell(step + 1, len(order), float(value.detach()))
+        if progress:
+            progress(f"training, loss {float(value.detach()):.3f}", step + 1, len(order))
         if folder is not None and ((step + 1) % settings.save_every == 0 or step + 1 == len(order)):
             _save(folder, model, optimizer, step + 1)
     model.eval()

@@ -7,7 +7,7 @@ an unknown option, a file that cannot be read or a disk that is full; 70, a mist
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -15,11 +15,11 @@ import typer
 from typer.core import TyperGroup
 
 from setscore import __version__
+from setscore.cli.attention import compare_attention
 from setscore.cli.baseline import baseline
 from setscore.cli.calibrate import calibrate
-from setscore.cli.ceiling import ceiling
 from setscore.cli.classify import classify
-from setscore.cli.compare import compare_attention
+from setscore.cli.compare import compare
 from setscore.cli.console import errors, literal, open_streams, remark, settle_streams, tell_warnings
 from setscore.cli.datasets import datasets
 from setscore.cli.diagnose import diagnose
@@ -30,7 +30,7 @@ from setscore.cli.models import models
 from setscore.cli.shortlist import shortlist
 from setscore.errors import SetScoreError
 
-FAILED, OURS, INTERRUPTED = 2, 70, 130
+MISTAKE, OURS, INTERRUPTED = 2, 70, 130
 
 USE: dict[str, Callable[..., None]] = {
     "classify": classify,
@@ -40,8 +40,8 @@ USE: dict[str, Callable[..., None]] = {
     "models": models,
 }
 RESEARCH: dict[str, Callable[..., None]] = {
+    "compare": compare,
     "headroom": headroom,
-    "ceiling": ceiling,
     "compare-attention": compare_attention,
     "shortlist": shortlist,
     "ensemble": ensemble,
@@ -69,13 +69,13 @@ def _ended(command: Callable[[], Any]) -> Any:
         return result
     except SetScoreError as error:
         _tell("error:", str(error))
-        raise typer.Exit(FAILED) from error
+        raise typer.Exit(MISTAKE) from error
     except BrokenPipeError as error:  # the reader of our output has seen enough
         raise typer.Exit(0) from error
     except OSError as error:
         what = "standard output cannot be written" if error.filename is None else str(error.filename)
         _tell("error:", f"{what}: {error.strerror or error}.")
-        raise typer.Exit(FAILED) from error
+        raise typer.Exit(MISTAKE) from error
     except KeyboardInterrupt as error:
         remark("interrupted.")
         raise typer.Exit(INTERRUPTED) from error
@@ -109,9 +109,13 @@ def _root(
     """Training-free multi-label text classification with masked-diffusion language models."""
 
 
-for panel, commands in (("Use", USE), ("Research", RESEARCH)):
+def _register(panel: str, commands: Mapping[str, Callable[..., None]]) -> None:
     for name, command in commands.items():
         app.command(name, rich_help_panel=panel, no_args_is_help=name not in WITHOUT_ARGUMENTS)(command)
+
+
+_register("Use", USE)
+_register("Research", RESEARCH)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from setscore.baselines.base import device_name
 from setscore.cli import options
 from setscore.cli.console import for_each, literal, progress, remark, results, watch_steps
 from setscore.errors import SetScoreError
-from setscore.experiments.baselines import Measured, measure_baseline
+from setscore.experiments.baselines import BaselineReport, measure_baseline
 from setscore.experiments.slices import Experiment
 from setscore.experiments.training import TRAIN, training_documents
 
@@ -31,10 +31,16 @@ def baseline(
     ] = None,
     device: Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu, cuda or cuda:1.")] = "auto",
     train: Annotated[
-        str, typer.Option(help="What to learn from: split, validation, or either (validation where no split is).")
-    ] = "split",
+        str | None,
+        typer.Option(
+            help="What to learn from: split, validation, or either (validation where no split is); split of a dataset,"
+            " validation of a file.",
+            show_default=False,
+        ),
+    ] = None,
     train_limit: Annotated[int | None, typer.Option(min=1, help="Only so many training documents.")] = None,
     save: options.Save = None,
+    own: options.Own,
 ) -> None:
     """Measure a baseline of the paper: NLI models, the cosine, SetFit, supervised and generative models.
 
@@ -49,26 +55,35 @@ def baseline(
         setscore baseline linear all --data-dir DATA --train either
 
         setscore baseline bart-mnli-template reuters --checkpoint models/bart-large-mnli
+
+        setscore baseline linear --file tickets.csv --labels labels.yaml
     """
     given = {"device": device} | ({} if checkpoint is None else {"checkpoint": checkpoint})
     load_baseline(str(method), **given)  # an unknown name is an error before anything is read
     if device != "auto":
         device_name(device)  # and so is a device that is not there
     drawn, kinds = documents.drawn(), options.parse_calibrations(calibration)
-    if train not in TRAIN:
+    learns_from = train or ("split" if own.file is None else "validation")
+    if learns_from not in TRAIN:
         raise SetScoreError(f"--train is {', '.join(TRAIN)}; got {train!r}.")
-    made: list[Measured] = []
+    if own.file is not None and learns_from == "split":
+        raise SetScoreError("a file has no training split: leave --train out, and its validation documents are used.")
+    made: list[BaselineReport] = []
 
     def run(load: Callable[[], Experiment]) -> None:
         ready = load()
-        learn = training_documents(str(method), ready, train, data_dir=documents.data_dir, limit=train_limit)
+        learn = None
+        if own.file is None:
+            learn = training_documents(str(method), ready, learns_from, data_dir=documents.data_dir, limit=train_limit)
         with progress() as bar:
             told = watch_steps(bar)
             made.append(
-                measure_baseline(str(method), ready, drawn, kinds, options=given, training=learn, save=save, watch=told)
+                measure_baseline(
+                    str(method), ready, drawn, kinds, options=given, training=learn, save=save, progress=told
+                )
             )
 
-    wanted = documents.prepared(names, instead="all")
+    wanted = options.experiments(names, documents, own)
     failed = for_each({name: partial(run, load) for name, load in wanted.items()})
     _show(made)
     for one in made:
@@ -80,7 +95,7 @@ def baseline(
         raise typer.Exit(1)
 
 
-def _show(made: list[Measured]) -> None:
+def _show(made: list[BaselineReport]) -> None:
     table = Table(box=None, pad_edge=False)
     for column in ("dataset", "baseline", "decided by", "micro-F1", "macro-F1", "documents a second"):
         table.add_column(column, justify="right" if column[0] == "m" or "second" in column else "left")

@@ -1,6 +1,5 @@
 """`setscore calibrate`: a classifier fitted on labelled documents, saved for `setscore classify`."""
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -8,26 +7,25 @@ from typing import Annotated, Any
 
 import typer
 
-from setscore import __version__
+from setscore import __version__, fitting
 from setscore.calibration import spelt
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
-from setscore.cli.console import literal, progress, remark, results, watch
-from setscore.cli.tables import abstained, show_labels, show_rows
+from setscore.cli.console import literal, progress, remark, results, watch_steps
+from setscore.cli.tables import abstained, show_labels, show_outcomes
 from setscore.datasets import Dataset, find_source, load_dataset
-from setscore.ensemble import BLENDS, Ensemble
-from setscore.errors import FewDocumentsWarning, SetScoreError, counted, truncation
-from setscore.experiments import Row, Scored, cross_validated
-from setscore.experiments.blending import OWN, before_fit, score_blend, split_blend, weigh
-from setscore.experiments.comparison import learnt, seed_classifier
-from setscore.experiments.evaluation import UNFITTED, VALIDATION_SIZE, Kind, unfitted
-from setscore.experiments.report import calibrated, draw_slice, remembering, score_slice
-from setscore.fitting import few_documents
+from setscore.ensemble import BLENDS, blend_of
+from setscore.errors import SetScoreError, counted, truncation
+from setscore.experiments import Outcome, Scored, cross_validated
+from setscore.experiments.evaluation import UNFITTED, VALIDATION_SIZE, Kind, decided
+from setscore.experiments.saved import open_folder
+from setscore.experiments.scored import describe
 from setscore.metrics import compare
 from setscore.storage import write_json
 
 FORMAT = "setscore.calibration/1"
 WORTH_TELLING = 1.0  # points of micro-F1 that another setting must gain
+SUGGESTED = "own-cosine"  # the blend that costs nothing but time with the embedded model
 
 
 @options.grouped
@@ -75,49 +73,51 @@ def calibrate(
         if path is not None:
             options.check_folder(path)
     (kind,) = options.parse_calibrations(calibration, several=False)
-    classifier, blend = split_blend(model.classifier())
+    classifier = model.classifier()
     pool = _pool(name, own, data_dir)
     wanted = size if own.file is not None else size or VALIDATION_SIZE
-    classifier = remembering(classifier, draw_slice(pool, wanted, seed))
+    drawn = pool if wanted is None or wanted >= len(pool) else pool.draw(wanted, seed)[0]
+    classifier.set_params(labels=drawn.labels, calibration=kind, store=None if save is None else open_folder(save))
+    unfitted = classifier.current_calibration()
     with progress() as bar:
-        told = watch(bar, pool.name)
-        if start := seed_classifier(classifier):  # such a scorer learns from these documents before it scores them
-            classifier = learnt(classifier, score_slice(pool, wanted, seed, start, tell=told), kind)
-        scored = score_slice(pool, wanted, seed, classifier, save=save, tell=told)
-    before, chosen = scored, None
-    if blend is not None:
-        cosine = score_blend({"slice": draw_slice(pool, wanted, seed)}, blend)["slice"]
-        before, (scored, chosen) = before_fit(scored, cosine, blend), weigh(scored, cosine, blend)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", FewDocumentsWarning)
-        fitted = calibrated(classifier, pool.labels, scored, kind, chosen)
-    rows = {UNFITTED: unfitted(before)}
+        classifier.fit(drawn.texts, drawn.gold, progress=watch_steps(bar, f"{drawn.name}: ", "document"))
+    before, scored = _scored(classifier, drawn)
+    outcomes = {UNFITTED: decided(unfitted, before, UNFITTED)}
     if len(scored) > 1:
-        rows[f"{kind}, cross-validated"] = cross_validated(scored, kind)
-    remarks = [*(str(warning.message) for warning in caught), *_remarks(fitted, scored, chosen, list(rows.values()))]
-    if blend is None and scored.config["backbone"] == BLENDS[OWN] and _seeks_micro_f1(fitted):
-        remarks += _suggested(scored, draw_slice(pool, wanted, seed), kind, list(rows.values())[-1])
+        outcomes[f"{kind}, cross-validated"] = cross_validated(scored, kind)
+    remarks = list(_remarks(classifier, scored, list(outcomes.values())))
+    if classifier.blend is None and scored.config["model"] == BLENDS[SUGGESTED] and _seeks_micro_f1(classifier):
+        remarks += _suggested(scored, drawn, kind, list(outcomes.values())[-1])
     if json is not None:
-        write_json(json, FORMAT, _as_json(fitted, scored, rows) | {"seed": seed, "remarks": remarks})
+        told = [*filter(None, [fitting.few_documents(len(scored))]), *remarks]
+        write_json(json, FORMAT, _as_json(classifier, scored, outcomes) | {"seed": seed, "remarks": told})
     if out is not None:  # before anything is printed: a reader such as `head` may close the pipe
-        fitted.save(out)
-    _show(fitted, scored, rows, remarks, per_label=per_label)
+        classifier.save(out)
+    _show(classifier, scored, outcomes, remarks, per_label=per_label)
     if out is None:
         remark("the classifier was not saved: --out FILE saves it.")
     else:
         results.print(f"saved: {literal(str(out))}", soft_wrap=True)
 
 
-def _remarks(fitted: SetScoreClassifier, scored: Scored, chosen: Ensemble | None, rows: Sequence[Row]) -> Iterator[str]:
+def _scored(fitted: SetScoreClassifier, drawn: Dataset) -> tuple[Scored, Scored]:
+    """The scores that `fit` was given, mixed as before it and as after it where there is a blend."""
+    config, cut = describe(fitted, drawn), fitted.fit_scores_.truncated
+    plain = None if fitted.blend is None else blend_of(fitted.blend)
+    before, after = (fitting.mixed(fitted.fit_members_, blend) for blend in (plain, fitted.fitted_.blend))
+    return Scored.of(drawn, before, config, truncated=cut), Scored.of(drawn, after, config, truncated=cut)
+
+
+def _remarks(fitted: SetScoreClassifier, scored: Scored, outcomes: Sequence[Outcome]) -> Iterator[str]:
     """What to know of the documents and the blend, and what speaks against using the fit."""
     yield from scored.notes
-    if chosen is not None:
-        yield f"blend: {chosen.sentence()}, chosen on all of these documents, which flatters the cross-validated row."
+    if (blend := fitted.fitted_.blend) is not None:
+        yield f"blend: {blend.sentence()}, chosen on all of these documents, which flatters the cross-validated row."
     if cut := int(scored.truncated.sum()):
         yield f"{truncation(cut, len(scored))} Use --long-documents chunk to read them whole."
-    was, now = (100 * row.metrics["micro_f1"] for row in (rows[0], rows[-1]))
+    was, now = (100 * one.metrics["micro_f1"] for one in (outcomes[0], outcomes[-1]))
     if not scored.gold.any():
-        yield "none of these documents has a gold label: all that can be learnt from them is to predict nothing."
+        yield "none of these documents has a gold label: all that can be learned from them is to predict nothing."
     elif now < was and _seeks_micro_f1(fitted):
         yield (
             f"micro-F1 is {now:.1f} cross-validated and {was:.1f} with nothing fitted: look at the gold labels, or"
@@ -129,19 +129,21 @@ def _seeks_micro_f1(fitted: SetScoreClassifier) -> bool:
     return getattr(fitted.calibration_, "objective", None) == "micro_f1"
 
 
-def _suggested(scored: Scored, drawn: Dataset, kind: Kind, row: Row) -> Iterator[str]:
+def _suggested(scored: Scored, drawn: Dataset, kind: Kind, alone: Outcome) -> Iterator[str]:
     """The blend that the embedded model could have, where these documents leave little doubt that it is better."""
-    if few_documents(len(scored)) is not None or not scored.gold.any() or row.decisions is None:
+    if fitting.few_documents(len(scored)) is not None or not scored.gold.any() or alone.decisions is None:
         return
-    mixed, _ = weigh(scored, score_blend({"slice": drawn}, OWN)["slice"], OWN)
+    from setscore.experiments.blending import score_blend, weigh
+
+    mixed, _ = weigh(scored, score_blend({"slice": drawn}, SUGGESTED)["slice"], SUGGESTED)
     blended = cross_validated(mixed, kind)
-    assert blended.decisions is not None  # as in the row beside it
-    gain = compare(scored.gold, row.decisions, blended.decisions)["micro_f1"]
+    assert blended.decisions is not None  # as in the one beside it
+    gain = compare(scored.gold, alone.decisions, blended.decisions)["micro_f1"]
     if 100 * gain.difference >= WORTH_TELLING and gain.low > 0:
-        was, now = (100 * one.metrics["micro_f1"] for one in (row, blended))
+        was, now = (100 * one.metrics["micro_f1"] for one in (alone, blended))
         yield (
-            f"with --blend {OWN} micro-F1 would be {now:.1f} cross-validated instead of {was:.1f}, its weights chosen"
-            " on all of these documents."
+            f"with --blend {SUGGESTED} micro-F1 would be {now:.1f} cross-validated instead of {was:.1f}, its weights"
+            " chosen on all of these documents."
         )
 
 
@@ -160,20 +162,20 @@ def _pool(name: str | None, own: options.Own, data_dir: Path | None) -> Dataset:
 
 
 def _show(
-    fitted: SetScoreClassifier, scored: Scored, rows: Mapping[str, Row], remarks: list[str], *, per_label: bool
+    fitted: SetScoreClassifier, scored: Scored, outcomes: Mapping[str, Outcome], remarks: list[str], *, per_label: bool
 ) -> None:
     results.print(f"fitted on {counted(len(scored), 'document')}, {counted(len(scored.labels), 'label')}")
     results.print(f"chosen: {literal(fitted.calibration_.choice_)}\n", soft_wrap=True)
-    show_rows(rows)
-    last, row = list(rows.items())[-1]
+    show_outcomes(outcomes)
+    last, outcome = list(outcomes.items())[-1]
     if per_label:
-        show_labels(last, [row.labels])
-    for text in (*remarks, abstained(last, row.metrics)):
+        show_labels(last, [outcome.labels])
+    for text in (*remarks, abstained(last, outcome.metrics)):
         if text:
             remark(text)
 
 
-def _as_json(fitted: SetScoreClassifier, scored: Scored, rows: Mapping[str, Row]) -> dict[str, Any]:
+def _as_json(fitted: SetScoreClassifier, scored: Scored, outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
     calibration = fitted.calibration_
     return {
         "version": __version__,
@@ -186,11 +188,11 @@ def _as_json(fitted: SetScoreClassifier, scored: Scored, rows: Mapping[str, Row]
         "rows": [
             {
                 "name": name,
-                "choice": row.choice,
-                "metrics": dict(row.metrics),
-                "intervals": {key: asdict(interval) for key, interval in row.intervals.items()},
-                "labels": [dict(label) for label in row.labels],
+                "choice": outcome.choice,
+                "metrics": dict(outcome.metrics),
+                "intervals": {key: asdict(interval) for key, interval in outcome.intervals.items()},
+                "labels": [dict(label) for label in outcome.labels],
             }
-            for name, row in rows.items()
+            for name, outcome in outcomes.items()
         ],
     }

@@ -1,79 +1,155 @@
-"""`setscore compare-attention`: what shared attention changes and saves on one's own documents."""
+"""`setscore compare`: several scorers beside each other, or a run beside the scores of other runs."""
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
+from setscore import __version__
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
-from setscore.cli.console import literal, remark, results
-from setscore.datasets import Columns
-from setscore.errors import SetScoreError, counted
-from setscore.experiments.attention import AttentionComparison, Measured
-from setscore.experiments.attention import compare_attention as compare
-from setscore.records import BoolArray
+from setscore.cli.console import literal, progress, remark, results, watch_steps
+from setscore.cli.tables import percent, show_pairs, show_reports
+from setscore.errors import SetScoreError
+from setscore.experiments.comparison import Method, compare_scorers
+from setscore.experiments.report import Report, as_json, paired, report, score_parts
+from setscore.experiments.saved import method_of, one_saved, open_folder
+from setscore.experiments.scored import Scored, changed
+from setscore.experiments.slices import Experiment
+from setscore.scorers import seed_of
+from setscore.storage import write_json
+
+FORMAT, FORMAT_SCORERS = "setscore.results/1", "setscore.scorers/1"
 
 
 @options.grouped
-def compare_attention(
+def compare(
     *,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Datasets, as in `setscore evaluate`.", show_default=False)
+    ] = None,
+    documents: options.Documents,
+    calibration: Annotated[str, typer.Option(help=f"One of {options.CALIBRATION}")] = "auto",
+    model: options.Model,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Scores of another run, as FOLDER, FOLDER/EXPERIMENT or FOLDER/EXPERIMENT/METHOD of a --save folder;"
+            " may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    save: options.Save = None,
     own: options.Own,
-    gold: Annotated[bool, typer.Option("--gold", help="The file has a column of gold labels: report F1 too.")] = False,
-    backbone: options.Backbone = "setscore-mini",
-    template: options.Template = "express",
-    verbalizer: options.Verbalizer = "yes/no",
-    threshold: Annotated[float, typer.Option(min=0, max=1, help="Probability from which a label applies.")] = 0.5,
-    limit: Annotated[int | None, typer.Option(min=2, help="Only the first so many documents.")] = None,
+    json: Annotated[Path | None, typer.Option(help="A file for all metrics, written after each dataset.")] = None,
 ) -> None:
-    """Compare shared attention (the document is read once for all labels) with exact attention (once per label).
+    """Put several scorers beside each other, with what each costs; or one run beside the scores of others.
 
-    Both modes score the same documents: the share of decisions that flip, the rank correlation of the log-odds, the
-    speed and, with gold labels, F1. For block-causal models both give the same numbers.
+    Scorers are given with --scorer, separated by commas. All score the same documents, decided by the same calibration.
+    One that starts from another scorer's decisions is fitted on each seed's validation documents. With --against, a
+    run of one scorer is tested seed by seed against scores that other runs saved of the same documents.
 
     Examples:
 
-        setscore compare-attention --file tickets.csv --labels labels.yaml
+        setscore compare reuters --scorer per_label,unary,permutation,jsr
 
-        setscore compare-attention --file labelled.csv --labels labels.yaml --gold --backbone llada-8b-instruct
+        setscore compare --file tickets.csv --labels labels.yaml --scorer per_label,unary
+
+        setscore compare goemotions --data-dir DATA --template writer-feeling --save scores --against scores
     """
-    if own.file is None or own.labels is None:
-        raise SetScoreError("documents and labels are needed: --file FILE --labels FILE.")
-    inventory = options.parse_labels(own.labels)
-    truth: BoolArray | None = None
-    if gold:
-        dataset = own.load()
-        dataset = dataset if limit is None else dataset.head(min(limit, len(dataset)))
-        inventory, texts, truth, notes = dataset.labels, list(dataset.texts), dataset.gold, dataset.notes
-    else:
-        texts, notes = options.read_texts(own.file, Columns(own.text_column, own.id_column), limit)
-    classifier = SetScoreClassifier(
-        inventory, backbone=backbone, template=template, verbalizer=verbalizer, threshold=threshold
-    )
-    show(compare(classifier, texts, truth), backbone, len(texts), len(inventory))
-    for note in notes:
-        remark(note)
+    drawn = documents.drawn()
+    (kind,) = options.parse_calibrations(calibration, several=False)
+    classifier = model.classifier(several=True)
+    several = len(model.scorers()) > 1 or seed_of(model.scorers()[0]) is not None
+    if several and (against or model.blend):
+        raise SetScoreError("--against and --blend are for one scorer that learns nothing.")
+    if json is not None:
+        options.check_folder(json)
+    store = None if save is None else open_folder(save)
+    classifier.set_params(store=store)
+    wanted = options.experiments(names, documents, own)
+    if not against:
+        _compare_scorers(wanted, model.scorers(), classifier, drawn, kind, json=json)
+        return
+    made: list[Report] = []
+    for name, load in wanted.items():
+        ready = load()
+        with progress() as bar:
+            told = watch_steps(bar, f"{name} ", "document")
+            scored = score_parts(ready, changed(classifier, blend=None), progress=told)
+            found = report(
+                ready,
+                scored,
+                drawn,
+                [kind],
+                with_oracles=False,
+                blend=model.blend,
+                store=store,
+                progress=told,
+            )
+        made.append(paired(found, _others(against, ready, scored), kind))
+        if json is not None:
+            write_json(json, FORMAT, {"version": __version__, "datasets": {one.name: as_json(one) for one in made}})
+    show_reports(made)
+    for one in made:
+        show_pairs(one.name, one.pairs)
 
 
-def show(found: AttentionComparison, backbone: str, documents: int, labels: int) -> None:
-    table = Table(box=None, pad_edge=False)
-    for column in ("attention", "documents/s", "micro-F1", "macro-F1", "best micro-F1", "best macro-F1"):
-        if found.exact.f1 is not None or "F1" not in column:
-            table.add_column(column, justify="left" if column == "attention" else "right")
-    for measured in (found.exact, found.shared):
-        table.add_row(measured.mode, f"{measured.documents_per_second:.2f}", *_cells(measured))
-    results.print(table)
+def _others(places: Sequence[str], ready: Experiment, scored: Mapping[str, Scored]) -> dict[str, dict[str, Scored]]:
+    """The scores of the same experiment that other runs saved, by their titles; this run's own are left out."""
+    ours = method_of(next(iter(scored.values())).config)
+    found: dict[str, dict[str, Scored]] = {}
+    for place in places:
+        saved = one_saved(place, experiment=ready.saved_as, but=ours)
+        title = saved.title if saved.title not in found else f"{saved.title} in {place}"
+        found[title] = saved.parts()
+    return found
+
+
+def _compare_scorers(
+    wanted: Mapping[str, Callable[[], Experiment]],
+    names: Sequence[str],
+    classifier: SetScoreClassifier,
+    seeds: Sequence[int],
+    kind: str,
+    *,
+    json: Path | None,
+) -> None:
+    """A table of the scorers for each dataset."""
+    found: dict[str, dict[str, Any]] = {}
+    for dataset, load in wanted.items():
+        with progress() as bar:
+            told = watch_steps(bar, f"{dataset}: ", "document")
+            methods = compare_scorers(load(), names, classifier, seeds, kind, progress=told)
+        _show_methods(dataset, methods)
+        found[dataset] = {method.name: method.as_json() for method in methods}
+        for method in methods:
+            if method.details:
+                told_ = ", ".join(f"{key} {value:.3g}" for key, value in method.details.items())
+                remark(f"{method.name}, means over documents: {told_}")
+        if json is not None:
+            content = {"version": __version__, "seeds": list(seeds), "calibration": kind, "datasets": found}
+            write_json(json, FORMAT_SCORERS, content)
     results.print(
-        f"\n{literal(backbone)}, {counted(documents, 'document')}, {counted(labels, 'label')}:"
-        f" {100 * found.flips:.2f}% of {counted(documents * labels, 'decision')} flip, rank correlation"
-        f" {found.correlation:.4f}, largest difference of a log-odds {found.largest:.2f}; shared is"
-        f" {found.speedup:.1f} times as fast.",
-        soft_wrap=True,
+        f'\nF1 in percent over seeds {", ".join(map(str, seeds))}, calibrated with {kind}; "at 0" decides where'
+        " log-odds are above 0. Forwards a document.",
+        style="dim",
     )
+    if classifier.store is not None:
+        results.print("docs/s is left out with --save: answers that are stored cost no time.", style="dim")
 
 
-def _cells(measured: Measured) -> Sequence[str]:
-    if measured.f1 is None or measured.best_f1 is None:
-        return ()
-    return [f"{100 * value:.1f}" for value in (*measured.f1, *measured.best_f1)]
+def _show_methods(name: str, methods: Sequence[Method]) -> None:
+    table = Table(title=literal(name), title_justify="left", box=None, pad_edge=False)
+    for column in ("scorer", "micro-F1", "macro-F1", "at 0: micro", "macro", "forwards", "docs/s"):
+        table.add_column(column, justify="left" if column == "scorer" else "right", overflow="fold")
+    for method in methods:
+        spreads = (method.metrics, method.uncalibrated)
+        scores = [
+            percent(spread, metric).replace(" ± ", "±") for spread in spreads for metric in ("micro_f1", "macro_f1")
+        ]
+        speed = "" if method.speed is None else f"{method.speed:.1f}"
+        table.add_row(literal(method.name), *scores, f"{method.forwards:.1f}", speed)
+    results.print(table)

@@ -15,7 +15,7 @@ from setscore.datasets import Columns
 from setscore.datasets.own import has_gold
 from setscore.errors import SetScoreError, counted, truncation
 from setscore.experiments import diagnosis
-from setscore.experiments.diagnosis import Measured, Probe
+from setscore.experiments.diagnosis import Diagnosis, Probe
 from setscore.experiments.diagnosis_pictures import draw_label_bias, draw_label_rates, draw_slot_bias
 from setscore.experiments.diagnosis_words import in_words
 from setscore.experiments.pictures import check_plots
@@ -86,9 +86,9 @@ def diagnose(
     with progress() as bar:
         for number, (name, model) in enumerate(loaded.items()):
             asked = wordings if number == 0 else wordings[:1]
-            tell = watch_steps(bar, f"{name}: ", "document")
+            told = watch_steps(bar, f"{name}: ", "document")
             parts = (material.texts, material.labels, material.gold, asked)
-            found.append(diagnosis.diagnose(model, *parts, name=name, orders=orders, tell=tell))
+            found.append(diagnosis.diagnose(model, *parts, name=name, orders=orders, progress=told))
     first = found[0]
     sizes = f"{counted(len(material.texts), 'document')}, {counted(len(material.labels), 'label')}"
     title = f"{material.name}, {sizes}, {backbone}"
@@ -138,7 +138,7 @@ def _without_gold(own: options.Own, most: int) -> Material:
     return Material(own.file.name, texts, options.parse_labels(own.labels), None, notes)
 
 
-def _show_slots(found: Measured, labels: LabelSet) -> None:
+def _show_slots(found: Diagnosis, labels: LabelSet) -> None:
     slots = found.slots
     if slots is None:
         return
@@ -161,7 +161,7 @@ def _show_slots(found: Measured, labels: LabelSet) -> None:
     )
 
 
-def _show_labels(found: Measured, labels: LabelSet) -> None:
+def _show_labels(found: Diagnosis, labels: LabelSet) -> None:
     rates = found.rates
     plain, matched = rates[diagnosis.ABOVE], rates.get(diagnosis.MATCHED)
     columns = {"positive": plain.predicted}
@@ -181,7 +181,7 @@ def _show_labels(found: Measured, labels: LabelSet) -> None:
         )
 
 
-def _show_wordings(found: Measured) -> None:
+def _show_wordings(found: Diagnosis) -> None:
     f1 = () if found.gold is None else ("micro-F1", "macro-F1")
     table = _table("Wording", "template", "log-odds", "positive", "flips", "rank correlation", *f1)
     for one in found.wordings:
@@ -202,7 +202,7 @@ def _show_probes(found: Sequence[Probe]) -> None:
     results.print(table)
 
 
-def _remarks(found: Measured, material: Material) -> None:
+def _remarks(found: Diagnosis, material: Material) -> None:
     """What was left out or cut, on standard error."""
     if material.gold is None:
         remark("without gold labels: rates beside gold, F1 of wordings and the separation of backbones are left out.")
@@ -216,7 +216,7 @@ def _remarks(found: Measured, material: Material) -> None:
         remark(note)
 
 
-def _draw(found: Measured, material: Material, folder: Path, title: str) -> None:
+def _draw(found: Diagnosis, material: Material, folder: Path, title: str) -> None:
     names = material.labels.names
     if found.slots is not None:
         draw_slot_bias(folder / f"{material.name}-slots.png", found.slots, names, f"Slot bias\n{title}")

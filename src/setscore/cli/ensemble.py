@@ -1,6 +1,5 @@
 """`setscore ensemble`: mixtures of saved scores, their weights chosen on validation documents."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,13 +10,17 @@ from setscore.cli.console import literal, results
 from setscore.errors import SetScoreError
 from setscore.experiments import Scored, Summary
 from setscore.experiments.ensembles import measure_ensembles
-from setscore.experiments.slices import load_parts, saved_experiments
+from setscore.experiments.saved import one_saved
 
 
 def ensemble(
     members: Annotated[
         list[str] | None,
-        typer.Argument(help="NAME=FOLDER: scores that `setscore evaluate --save` wrote.", show_default=False),
+        typer.Argument(
+            help="NAME=PLACE: scores that are saved, at FOLDER, FOLDER/EXPERIMENT or FOLDER/EXPERIMENT/METHOD of a"
+            " --save folder.",
+            show_default=False,
+        ),
     ] = None,
     seeds: Annotated[str, typer.Option(help="Seeds that draw the validation documents, separated by commas.")] = (
         "13,17,23"
@@ -45,18 +48,15 @@ def ensemble(
 
 def _read(members: list[str]) -> dict[str, dict[str, Scored]]:
     if len(members) < 2:
-        raise SetScoreError("an ensemble has at least two members: setscore ensemble a=FOLDER b=FOLDER.")
+        raise SetScoreError("an ensemble has at least two members: setscore ensemble a=PLACE b=PLACE.")
     found: dict[str, dict[str, Scored]] = {}
     for member in members:
-        name, sign, folder = member.partition("=")
-        if not sign or not name or not folder:
-            raise SetScoreError(f"a member is NAME=FOLDER, as in mini=scores/goemotions-development; got {member!r}.")
+        name, sign, place = member.partition("=")
+        if not sign or not name or not place:
+            raise SetScoreError(f"a member is NAME=PLACE, as in mini=scores/goemotions-development; got {member!r}.")
         if name in found:
             raise SetScoreError(f"two members have the name {name!r}.")
-        (place, *more) = saved_experiments(Path(folder))
-        if more:
-            raise SetScoreError(f"{folder} holds {1 + len(more)} experiments; name one of them, such as {place}.")
-        found[name] = load_parts(place)
+        found[name] = one_saved(place).parts()
     return found
 
 

@@ -1,5 +1,6 @@
 """`setscore headroom`: how much of what the scores know is lost at the threshold, as in the paper's appendix."""
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -9,11 +10,12 @@ import typer
 from rich.table import Table
 
 from setscore.cli import options
-from setscore.cli.console import for_each, literal, progress, remark, results, watch
+from setscore.cli.console import for_each, literal, progress, remark, results, watch_steps
 from setscore.errors import SetScoreError
 from setscore.experiments import Scored, Summary, over_trials, trials
 from setscore.experiments.report import few_documents, score_parts
-from setscore.experiments.slices import Experiment, load_parts, saved_experiments
+from setscore.experiments.saved import find_saved, open_folder
+from setscore.experiments.slices import Experiment
 
 HONEST = {"temperature": "honest global", "auto": "honest auto"}
 
@@ -25,7 +27,11 @@ def headroom(
         list[str] | None, typer.Argument(help="Datasets, as in `setscore evaluate`.", show_default=False)
     ] = None,
     scores: Annotated[
-        Path | None, typer.Option(help="Scores that `setscore evaluate --save` wrote, in place of names.")
+        Path | None,
+        typer.Option(
+            help="In place of names, scores that are saved: FOLDER, FOLDER/EXPERIMENT or FOLDER/EXPERIMENT/METHOD of a"
+            " --save folder."
+        ),
     ] = None,
     documents: options.Documents,
     model: options.Model,
@@ -66,12 +72,18 @@ def _parts(
     if scores is not None:
         if names:
             raise SetScoreError("give names of datasets or --scores, not both.")
-        return [(path.name, partial(load_parts, path)) for path in saved_experiments(scores)]
-    wanted, classifier = documents.prepared(names, instead="--scores DIR"), model.classifier()
+        found = find_saved(scores)
+        alone = Counter(one.experiment for one in found)
+        return [
+            (one.experiment if alone[one.experiment] == 1 else f"{one.experiment}, {one.title}", one.parts)
+            for one in found
+        ]
+    wanted = documents.prepared(names, instead="--scores DIR")
+    classifier = model.classifier().set_params(store=None if save is None else open_folder(save))
 
     def score(name: str, load: Callable[[], Experiment]) -> dict[str, Scored]:
         with progress() as bar:
-            return score_parts(load(), classifier, save=save, tell=watch(bar, name))
+            return score_parts(load(), classifier, progress=watch_steps(bar, f"{name} ", "document"))
 
     return [(name, partial(score, name, load)) for name, load in wanted.items()]
 

@@ -17,7 +17,7 @@ from setscore.datasets import Columns, Dataset, find_source, load_files, read_do
 from setscore.datasets.documents import left_out
 from setscore.datasets.labels import LABEL_FILES
 from setscore.errors import DataFileError, LabelError, SetScoreError, brief
-from setscore.experiments import PAPER_SETS, prepare
+from setscore.experiments import PAPER_SETS, prepare, prepare_file
 from setscore.experiments.slices import SLICES, Experiment
 from setscore.records import LabelSet
 
@@ -120,9 +120,7 @@ class Model:
         names = self.scorers()
         if len(names) > 1:
             if not several:
-                raise SetScoreError(
-                    f"one scorer is needed here, got {self.scorer!r}; setscore evaluate compares several."
-                )
+                raise SetScoreError(f"one scorer is needed here, got {self.scorer!r}; setscore compare takes several.")
             for name in names:
                 replace(self, scorer=name).classifier(labels, threshold=threshold)
         inventory = None if labels is None else parse_labels(labels)
@@ -229,6 +227,25 @@ def _is_file(text: str) -> bool:
         return Path(text).is_file()
     except OSError:  # a name longer than a file may have
         return False
+
+
+def experiments(
+    names: Sequence[str] | None,
+    documents: Documents,
+    own: Own,
+    *,
+    group_column: str | None = None,
+    inventory: LabelSet | None = None,
+) -> dict[str, Callable[[], Experiment]]:
+    """What is measured on, by name, with what loads it: datasets, or the documents of a user's file."""
+    if own.file is None:
+        if group_column is not None:
+            raise SetScoreError("--group-column is about your own documents. Give them with --file FILE.")
+        return documents.prepared(names, instead="--file FILE")
+    if names or documents.slices or documents.data_dir:
+        raise SetScoreError("--file stands alone: remove the names of datasets, --slices and --data-dir.")
+    dataset = own.load(group_column, inventory=inventory)
+    return {dataset.name: lambda: prepare_file(dataset, limit=documents.limit)}
 
 
 def read_texts(file: Path, columns: Columns, most: int | None = None) -> tuple[list[str], tuple[str, ...]]:

@@ -8,10 +8,12 @@ from rich.table import Table
 
 from setscore.cli import options
 from setscore.cli.console import remark, results
-from setscore.datasets import Dataset
-from setscore.errors import SetScoreError, counted
+from setscore.datasets import Columns, Dataset, read_documents
+from setscore.errors import DataFileError, SetScoreError, counted, plural
 from setscore.experiments.shortlists import ShortlistReport, as_json, compare_shortlists
+from setscore.records import BoolArray
 from setscore.storage import write_json
+from setscore.theory import shortlist_ceilings
 
 FORMAT = "setscore.shortlist/1"
 
@@ -32,6 +34,13 @@ def shortlist(
     windows: Annotated[str, typer.Option(help="Windows of 128 words that are read of a document, or all.")] = "3",
     documents: options.Documents,
     own: options.Own,
+    candidates_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Column or field with shortlists of your own, as names: their ceilings, and nothing is retrieved.",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[Path | None, typer.Option(help="A file for everything, retention per label included.")] = None,
 ) -> None:
     """Measure which share of the gold labels a shortlist keeps, and the ceilings on F1 that follow.
@@ -40,6 +49,9 @@ def shortlist(
     remembers 200 documents: their texts alone, or their gold labels too, as after `fit`. All are measured on the
     documents left after those are drawn.
 
+    With a share r of all gold labels on the shortlists, micro-recall is at most r and micro-F1 at most 2r / (1 + r);
+    macro-F1 at most the mean of that over labels. Chance is what random shortlists of the same sizes would keep.
+
     Examples:
 
         setscore shortlist eurlex --data-dir DATA
@@ -47,7 +59,12 @@ def shortlist(
         setscore shortlist eurlex --data-dir DATA --encoder all-MiniLM-L6-v2
 
         setscore shortlist --file tickets.csv --labels labels.yaml --k 8,16
+
+        setscore shortlist --file documents.csv --labels labels.yaml --candidates-column shortlist
     """
+    if candidates_column is not None:
+        _show_ceilings(own, candidates_column)
+        return
     sizes, most = _sizes(k), _windows(windows)
     if json is not None:
         options.check_folder(json)
@@ -92,9 +109,9 @@ def _show(made: ShortlistReport) -> None:
         table.add_column(column, justify="left" if column == "retriever" else "right", no_wrap=column == "retriever")
     last = None
     for row in made.rows:
-        shares = (row.found.pooled, row.found.per_document, row.found.chance)
+        shares = (row.found.retention, row.found.document_recall, row.found.chance)
         cells = [f"{100 * share:.1f}%" for share in shares]
-        ceilings = [f"{100 * bound:.1f}" for bound in (row.found.micro_ceiling, row.found.macro_ceiling)]
+        ceilings = [f"{100 * bound:.1f}" for bound in (row.found.micro_f1, row.found.macro_f1)]
         table.add_row("" if row.name == last else row.name, str(row.k), *cells, *ceilings)
         last = row.name
     results.print(table)
@@ -108,3 +125,45 @@ def _show(made: ShortlistReport) -> None:
         if row.worst and row.k == max(one.k for one in made.rows):
             names = ", ".join(f"{name} ({100 * share:.0f}%)" for name, share in row.worst)
             remark(f"{row.name}, k={row.k}: lost most often: {names}")
+
+
+def _show_ceilings(own: options.Own, column: str) -> None:
+    """The ceilings that the shortlists in a column put on recall and F1."""
+    if own.file is None:
+        raise SetScoreError("documents with gold labels and shortlists are needed: --file FILE --labels FILE.")
+    dataset = own.load()
+    if not dataset.gold.any():
+        raise DataFileError(f"{dataset.name} has no gold labels, so a shortlist can lose none.")
+    shortlist = _shortlists(own, dataset, column)
+    found = shortlist_ceilings(dataset.gold, shortlist)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("at most")
+    table.add_column("", justify="right")
+    for name, value in (
+        ("micro-recall", found.micro_recall),
+        ("micro-F1", found.micro_f1),
+        ("macro-F1", found.macro_f1),
+    ):
+        table.add_row(name, f"{100 * value:.1f}")
+    results.print(table)
+    results.print(
+        f"\n{counted(len(dataset), 'document')}, {found.asked:.1f} of {counted(len(dataset.labels), 'label')} on a"
+        f" shortlist: {100 * found.retention:.1f}% of gold labels kept ({100 * found.document_recall:.1f}% of a"
+        f" document's on average), by chance {100 * found.chance:.1f}%. Hamming loss is at least {found.hamming:.4f}.",
+        soft_wrap=True,
+    )
+    for note in dataset.notes:
+        remark(note)
+
+
+def _shortlists(own: options.Own, dataset: Dataset, column: str) -> BoolArray:
+    """The shortlist of every document [n_documents, n_labels]."""
+    assert own.file is not None
+    rows = list(read_documents(own.file, Columns(own.text_column, own.id_column, column)))
+    kept = {row.document.id: row.document.candidates for row in rows if row.document is not None}
+    if without := [name for name in dataset.ids if kept.get(name) is None]:
+        raise DataFileError(
+            f"{len(without)} of {counted(len(dataset), 'document')} {plural(len(without), 'has', 'have')} no shortlist"
+            f" in {column!r}, the first is {without[0]!r}. Name the column with --candidates-column."
+        )
+    return dataset.labels.indicator([kept[name] or () for name in dataset.ids], what="candidate")

@@ -7,7 +7,7 @@ import numpy as np
 from rich.table import Table
 
 from setscore.cli.console import literal, remark, results
-from setscore.experiments import Row, Spread, Summary
+from setscore.experiments import Outcome, Spread, Summary
 from setscore.experiments.evaluation import UNFITTED
 from setscore.experiments.pairs import Pair
 from setscore.experiments.report import WHOLE, Report
@@ -29,10 +29,10 @@ def percent(found: Summary | Spread, metric: str) -> str:
     return f"{mean:.1f} ± {sd:.1f}" if sd >= 0 else f"{mean:.1f}"  # NaN is not
 
 
-def with_interval(row: Row, metric: str) -> str:
-    interval = row.intervals.get(metric)
+def with_interval(outcome: Outcome, metric: str) -> str:
+    interval = outcome.intervals.get(metric)
     more = "" if interval is None else f" ({100 * interval.low:.1f} to {100 * interval.high:.1f})"
-    return f"{100 * row.metrics[metric]:.1f}{more}"
+    return f"{100 * outcome.metrics[metric]:.1f}{more}"
 
 
 def abstained(name: str, metrics: Mapping[str, float]) -> str | None:
@@ -69,12 +69,22 @@ def show_reports(reports: Sequence[Report]) -> None:
             remark(f"{made.name}: {text}")
 
 
-def show_rows(rows: Mapping[str, Row]) -> None:
-    """Rows with their intervals, by the name that is shown."""
+def show_plain(reports: Sequence[Report]) -> None:
+    """How good the decisions are and nothing else; what is beside them comes in the tables that follow."""
+    table = _scores("dataset", "decided by", errors=False)
+    for made in reports:
+        for number, summary in enumerate(summary for summary in made.summaries if summary.kind == "model"):
+            table.add_row(literal(made.name) if number == 0 else "", *_cells(summary)[:3])
+    results.print(table)
+    results.print("")
+
+
+def show_outcomes(outcomes: Mapping[str, Outcome]) -> None:
+    """Outcomes with their intervals, by the name that is shown."""
     table = _scores("decided by")
-    for name, row in rows.items():
-        scores = [with_interval(row, metric) for metric in ("micro_f1", "macro_f1")]
-        table.add_row(literal(name), *scores, f"{row.metrics['ece_raw']:.3f}", f"{row.metrics['ece']:.3f}")
+    for name, one in outcomes.items():
+        scores = [with_interval(one, metric) for metric in ("micro_f1", "macro_f1")]
+        table.add_row(literal(name), *scores, f"{one.metrics['ece_raw']:.3f}", f"{one.metrics['ece']:.3f}")
     results.print(table)
     results.print(f"\nF1 in percent, bootstrap intervals (95%). {ECE}", style="dim")
 
@@ -138,9 +148,9 @@ def show_pairs(name: str, pairs: Sequence[Pair]) -> None:
     )
 
 
-def _scores(*names: str) -> Table:
+def _scores(*names: str, errors: bool = True) -> Table:
     table = Table(box=None, pad_edge=False)
-    for column in (*names, "micro-F1", "macro-F1", "ECE raw", "ECE"):
+    for column in (*names, "micro-F1", "macro-F1", *(("ECE raw", "ECE") if errors else ())):
         numeric = column not in names
         table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
     return table
@@ -148,7 +158,7 @@ def _scores(*names: str) -> Table:
 
 def _cells(summary: Summary) -> list[str]:
     """Name, micro-F1, macro-F1 and the two ECEs of a row."""
-    (row, *more) = summary.rows.values()
-    scores = [percent(summary, metric) if more else with_interval(row, metric) for metric in ("micro_f1", "macro_f1")]
+    (one, *more) = summary.rows.values()
+    scores = [percent(summary, metric) if more else with_interval(one, metric) for metric in ("micro_f1", "macro_f1")]
     errors_ = [f"{summary.mean[key]:.3f}" if key in summary.mean else "" for key in ("ece_raw", "ece")]
     return [literal(summary.name), *scores, *errors_]

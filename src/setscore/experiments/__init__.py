@@ -1,7 +1,7 @@
 """Measuring the method: scores that are saved and resumed, honest evaluation over seeds, yardsticks and pictures."""
 
 from setscore.experiments.evaluation import (
-    Row,
+    Outcome,
     Spread,
     Summary,
     Trial,
@@ -11,11 +11,11 @@ from setscore.experiments.evaluation import (
     over_trials,
 )
 from setscore.experiments.scored import Scored, score_dataset
-from setscore.experiments.slices import PAPER_SETS, prepare, prepare_own, trials
+from setscore.experiments.slices import PAPER_SETS, prepare, prepare_file, trials
 
 __all__ = [
     "PAPER_SETS",
-    "Row",
+    "Outcome",
     "Scored",
     "Spread",
     "Summary",
@@ -25,7 +25,7 @@ __all__ = [
     "over_seeds",
     "over_trials",
     "prepare",
-    "prepare_own",
+    "prepare_file",
     "score_dataset",
     "trials",
 ]

@@ -5,17 +5,15 @@ depends on the model and the documents, so it is measured before it is chosen.
 """
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
-from setscore.backbones import load_backbone
 from setscore.calibration.objectives import best_cut
 from setscore.classifier import SetScoreClassifier
-from setscore.errors import SetScoreError, TruncationWarning
+from setscore.errors import SetScoreError
 from setscore.metrics import decision_metrics
 from setscore.records import BoolArray, FloatArray
 
@@ -23,7 +21,7 @@ MODES = ("exact", "shared")
 
 
 @dataclass(frozen=True)
-class Measured:
+class ModeScores:
     """One attention mode: its log-odds [n_documents, n_labels], its speed, and its F1 where there is gold.
 
     `f1` is (micro, macro) at the threshold, `best_f1` at the threshold that is best for this mode on these documents.
@@ -45,8 +43,8 @@ class AttentionComparison:
     largest      the largest difference of a log-odds
     """
 
-    exact: Measured
-    shared: Measured
+    exact: ModeScores
+    shared: ModeScores
     flips: float
     correlation: float
     largest: float
@@ -88,21 +86,18 @@ def _ranks(values: FloatArray) -> FloatArray:
     return mean[which]
 
 
-def _measure(classifier: SetScoreClassifier, mode: str, texts: Sequence[str], gold: BoolArray | None) -> Measured:
+def _measure(classifier: SetScoreClassifier, mode: str, texts: Sequence[str], gold: BoolArray | None) -> ModeScores:
     model = SetScoreClassifier(**classifier.get_params(deep=False) | {"attention": mode})
-    load_backbone(model.backbone, attention=mode, verbalizer=model.verbalizer)  # loading is not timed
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruncationWarning)  # the same for both modes
-        model.score_documents(texts[:1])
-        begun = time.perf_counter()
-        log_odds = model.score_documents(texts).log_odds
-        seconds = time.perf_counter() - begun
+    model.classify(texts[:1])  # loading is not timed
+    begun = time.perf_counter()
+    log_odds = model.classify(texts).checked().scores.log_odds
+    seconds = time.perf_counter() - begun
     probabilities = expit(log_odds)
     f1 = best = None
     if gold is not None:
         f1 = _f1(gold, probabilities >= classifier.threshold)
         best = _f1(gold, probabilities >= best_cut(probabilities.ravel(), gold.ravel(), int(gold.sum())))
-    return Measured(mode, log_odds, len(texts) / seconds, f1, best)
+    return ModeScores(mode, log_odds, len(texts) / seconds, f1, best)
 
 
 def _f1(gold: BoolArray, decided: BoolArray) -> tuple[float, float]:

@@ -1,48 +1,52 @@
 """The classifier's option `blend` in experiments: weights from labelled documents, as `fit` of the classifier has them.
 
-The model's scores are saved and re-used without the blend; the cosine is scored beside them.
+The model's scores are kept without the blend; the cosine is scored beside them.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-import numpy as np
-
-from setscore import ensemble
-from setscore.classifier import SetScoreClassifier
+from setscore import ensemble, fitting
 from setscore.datasets import Dataset
 from setscore.ensemble import BLENDS, Ensemble
-from setscore.experiments.evaluation import Row, Trial, evaluate
-from setscore.experiments.scored import Scored, Tell
+from setscore.experiments.evaluation import Outcome, Trial, evaluate
+from setscore.experiments.scored import Scored
 from setscore.experiments.slices import trials
 from setscore.experiments.yardsticks import score_cosine
+from setscore.fitting import MODEL
+from setscore.records import Progress
+from setscore.store import Store
 
-OWN = "own-cosine"  # the blend that costs least: of the embedded model with its own sentence embedding
+EMBEDDED_BLEND = "own-cosine"  # the one that costs least: of the embedded model with its own sentence embedding
 DEFAULT = "auto"
 
 
-def split_blend(classifier: SetScoreClassifier) -> tuple[SetScoreClassifier, str | None]:
-    """The classifier without its blend, and the blend's name; one that is weighed already stays where it is."""
-    if not isinstance(classifier.blend, str):
-        return classifier, None
-    return SetScoreClassifier(**classifier.get_params(deep=False) | {"blend": None}), classifier.blend
-
-
 def score_blend(
-    parts: Mapping[str, Dataset], name: str, folder: Path | None = None, tell: Tell | None = None
+    parts: Mapping[str, Dataset],
+    name: str,
+    store: Store | None = None,
+    saved_as: str = "",
+    *,
+    progress: Progress | None = None,
 ) -> dict[str, Scored]:
-    """The cosines that a blend of this name mixes in; with a folder, kept there."""
-    options = {"encoder": BLENDS[name], "purpose": f"blend={name!r}"}
+    """The cosines that a blend of this name mixes in; with a store, kept there."""
     return {
-        part: score_cosine(dataset, None, folder and folder / name / part, **options, tell=tell)
+        part: score_cosine(
+            dataset,
+            store=store,
+            place=(saved_as, part),
+            encoder=BLENDS[name],
+            title=name,
+            purpose=f"blend={name!r}",
+            progress=progress,
+        )
         for part, dataset in parts.items()
     }
 
 
 def weigh(model: Scored, cosine: Scored, name: str) -> tuple[Scored, Ensemble]:
     """The mixture, with weights chosen by cross-validation on these very documents."""
-    chosen = ensemble.fit({"model": model.log_odds, name: cosine.log_odds}, model.gold, in_doubt="model")
+    chosen = ensemble.fit({MODEL: model.log_odds, name: cosine.log_odds}, model.gold, in_doubt=MODEL)
     return mixed(chosen, model, cosine, name), chosen
 
 
@@ -55,8 +59,7 @@ def before_fit(model: Scored, cosine: Scored, name: str) -> Scored:
 
 def mixed(blend: Ensemble, model: Scored, cosine: Scored, name: str) -> Scored:
     """The model's scores with the cosine's say in them; a label that was not asked stays so."""
-    log_odds = blend.mix({"model": model.log_odds, name: cosine.log_odds})
-    return replace(model, log_odds=np.where(np.isneginf(model.log_odds), -np.inf, log_odds))
+    return replace(model, log_odds=fitting.mixed({MODEL: model.log_odds, name: cosine.log_odds}, blend))
 
 
 def blend_trials(
@@ -72,12 +75,12 @@ def blend_trials(
     return before, after, chosen
 
 
-def beside(drawn: Sequence[Trial], cosines: Mapping[str, Scored], name: str = OWN) -> dict[int, Row]:
-    """What a blend would give with the default calibration, by seed: a row beside those of the model alone."""
+def beside(drawn: Sequence[Trial], cosines: Mapping[str, Scored], name: str = EMBEDDED_BLEND) -> dict[int, Outcome]:
+    """What a blend would give with the default calibration, by seed: stands beside those of the model alone."""
     _, after, chosen = blend_trials(drawn, cosines, name)
     title, found = f"{DEFAULT} + {name}", {}
     for trial, weights in zip(after, chosen, strict=True):
-        row = evaluate(trial.validation, trial.test, [DEFAULT])[0]
-        choice, metrics = f"{weights}; {row.choice}", row.without_raw()
-        found[trial.seed] = replace(row, name=title, kind="yardstick", choice=choice, metrics=metrics)
+        one = evaluate(trial.validation, trial.test, [DEFAULT], with_oracles=False)[0]
+        choice, metrics = f"{weights}; {one.choice}", one.without_raw()
+        found[trial.seed] = replace(one, name=title, kind="yardstick", choice=choice, metrics=metrics)
     return found

@@ -4,7 +4,7 @@ Log-odds here are raw, before any calibration; "positive" means above 0. Gold la
 what needs them is None as well.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from setscore.errors import SetScoreError
 from setscore.experiments.attention import rank_correlation
 from setscore.metrics import decision_metrics
 from setscore.prompts import Template
-from setscore.records import BoolArray, FloatArray, Label, LabelSet
+from setscore.records import BoolArray, FloatArray, Label, LabelSet, Progress
 from setscore.scorers import PerLabelScorer, Reading
 from setscore.scorers.unary import UnaryScorer
 from setscore.scorers.windows import document_room, split_document
@@ -22,18 +22,13 @@ from setscore.scorers.windows import document_room, split_document
 MASS_DOCUMENTS = 20  # whose whole vocabulary is looked at
 ABOVE, MATCHED = "log-odds > 0", "as many positives as gold"
 
-Tell = Callable[[str, int, int], None]  # what is going on, documents done, of how many
 
-
-def _told(tell: Tell | None, what: str, total: int, before: int = 0) -> Tell:
+def _told(progress: Progress | None, what: str, total: int, before: int = 0) -> Progress | None:
     """For a scorer's progress: the same under another name, after `before` documents of `total`."""
-
-    def more(_: str, done: int, __: int) -> None:
-        if tell is not None:
-            tell(what, before + done, total)
-
-    more("", 0, 0)
-    return more
+    if progress is None:
+        return None
+    progress(what, before, total)
+    return lambda _, done, __: progress(what, before + done, total)
 
 
 @dataclass(frozen=True)
@@ -82,7 +77,7 @@ def slot_bias(
     *,
     orders: int = 4,
     reading: Reading | None = None,
-    tell: Tell | None = None,
+    progress: Progress | None = None,
 ) -> SlotBias:
     """The all-masked suffix in several orders: if positives stay at a slot while labels move, the slot is biased.
 
@@ -99,7 +94,7 @@ def slot_bias(
     what, total = f"all labels in one prompt, {len(turned)} orders", len(turned) * len(texts)
     found = []
     for number, order in enumerate(turned):
-        told = _told(tell, what, total, number * len(texts))
+        told = _told(progress, what, total, number * len(texts))
         inventory = LabelSet(tuple(labels.labels[i] for i in order))
         found.append(scorer.score(backbone, texts, inventory, progress=told).log_odds)
     mean, rate = (np.array([part.mean(axis=0) for part in parts]) for parts in (found, [u > 0 for u in found]))
@@ -217,7 +212,7 @@ def probe(
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class Diagnosis:
     """Everything that is asked of one backbone.
 
     slots      None where there is no slot bias to measure; `no_slots` says why
@@ -260,22 +255,22 @@ def diagnose(
     *,
     name: str = "",
     orders: int = 4,
-    tell: Tell | None = None,
-) -> Measured:
+    progress: Progress | None = None,
+) -> Diagnosis:
     """All of it for one backbone; `templates` begin with the one in use."""
     slots, problem = None, ""
     try:
-        slots = slot_bias(backbone, texts, labels, orders=orders, tell=tell)
+        slots = slot_bias(backbone, texts, labels, orders=orders, progress=progress)
     except SetScoreError as error:
         problem = str(error)
     template = Template.of(templates[0])
-    done = _told(tell, f"label by label, {templates[0]}", len(texts))
+    done = _told(progress, f"label by label, {templates[0]}", len(texts))
     scores = PerLabelScorer(template).score(backbone, texts, labels, progress=done)
     others = []
     for other in templates[1:]:
-        done = _told(tell, f"label by label, {other}", len(texts))
+        done = _told(progress, f"label by label, {other}", len(texts))
         others.append(PerLabelScorer(Template.of(other)).score(backbone, texts, labels, progress=done).log_odds)
-    return Measured(
+    return Diagnosis(
         name or backbone.spec.name,
         slots,
         problem,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from setscore.experiments.diagnosis import MATCHED, Measured, Probe, SlotBias
+from setscore.experiments.diagnosis import MATCHED, Diagnosis, Probe, SlotBias
 from setscore.records import LabelSet
 
 # Where a sentence changes its mind. A log-odds of 1 turns an even chance into 73%.
@@ -13,7 +13,7 @@ LITTLE_MASS = 0.5
 MANY_FLIPS = 0.05
 
 
-def in_words(found: Measured, labels: LabelSet, other: Measured | None = None) -> str:
+def in_words(found: Diagnosis, labels: LabelSet, other: Diagnosis | None = None) -> str:
     """The summary of one backbone, and what sets it apart from another one."""
     sentences = [_level(found), *_labels(found, labels), _slots(found), *_wording(found), _mass(found)]
     if other is not None:
@@ -21,7 +21,7 @@ def in_words(found: Measured, labels: LabelSet, other: Measured | None = None) -
     return " ".join(sentences)
 
 
-def _level(found: Measured) -> str:
+def _level(found: Diagnosis) -> str:
     positives = (found.log_odds > 0).sum(axis=1).mean()
     said = f"With nothing calibrated, log-odds above 0, {found.name} says yes to {positives:.1f} labels a document"
     if found.gold is None:
@@ -34,7 +34,7 @@ def _level(found: Measured) -> str:
     return f"{said} where {gold:.1f} are gold."
 
 
-def _labels(found: Measured, labels: LabelSet) -> list[str]:
+def _labels(found: Diagnosis, labels: LabelSet) -> list[str]:
     names, empty = labels.names, found.empty
     top = int(np.argmax(empty))
     made = [
@@ -59,7 +59,7 @@ def strong(slots: SlotBias) -> bool:
     return slots.spread >= STRONG_SLOT or abs(there - elsewhere) >= STRONG_MOVE
 
 
-def _slots(found: Measured) -> str:
+def _slots(found: Diagnosis) -> str:
     slots = found.slots
     if slots is None:
         return "Slot bias was not measured."
@@ -82,7 +82,7 @@ def _slots(found: Measured) -> str:
     )
 
 
-def _wording(found: Measured) -> list[str]:
+def _wording(found: Diagnosis) -> list[str]:
     first, *others = found.wordings
     if not others:
         return []
@@ -98,7 +98,7 @@ def _wording(found: Measured) -> list[str]:
     return made
 
 
-def _mass(found: Measured) -> str:
+def _mass(found: Diagnosis) -> str:
     if found.mass is None:
         return "How much of its vocabulary the two answers are is not known: it reads only them."
     mass = float(found.mass.mean())

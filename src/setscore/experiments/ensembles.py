@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from setscore import ensemble
 from setscore.errors import SetScoreError, counted
-from setscore.experiments.evaluation import Row, Summary, Trial, fit, measure, summarise
+from setscore.experiments.evaluation import Outcome, Summary, Trial, fit, measure, summarise
 from setscore.experiments.scored import Scored
 from setscore.experiments.slices import trials
 from setscore.metrics import decision_metrics
@@ -24,7 +24,7 @@ def measure_ensembles(
     return summarise(rows)
 
 
-def _rows(members: Mapping[str, Trial], kind: str) -> list[Row]:
+def _rows(members: Mapping[str, Trial], kind: str) -> list[Outcome]:
     for part in ("validation", "test"):
         check_documents({name: getattr(trial, part) for name, trial in members.items()})
     first = next(iter(members.values()))
@@ -42,11 +42,11 @@ def _rows(members: Mapping[str, Trial], kind: str) -> list[Row]:
     oracle = best.mix(test)
     decided = oracle >= ensemble.best_cut(oracle, first.test.gold)
     metrics = decision_metrics(first.test.gold, decided)
-    found.append(Row("oracle ensemble", "oracle", f"{best.sentence()}, tuned on the test documents", metrics))
+    found.append(Outcome("oracle ensemble", "oracle", f"{best.sentence()}, tuned on the test documents", metrics))
     return found
 
 
-def _measured(name: str, choice: str, trial: Trial, kind: str, *, what: str) -> Row:
+def _measured(name: str, choice: str, trial: Trial, kind: str, *, what: str) -> Outcome:
     test, calibration = trial.test, fit(trial.validation, trial.test, kind)
     decisions, probabilities = calibration.predict(test.log_odds), calibration.transform(test.log_odds)
     return measure(name, what, choice, test, decisions=decisions, probabilities=probabilities)

@@ -1,7 +1,7 @@
 """Honest numbers: everything is chosen on validation documents, and measured on others.
 
-Rows named "oracle ..." choose their thresholds on the very documents they are measured on. They are no results; they
-say how much of what the scores know is lost at the threshold (the paper's appendix on calibration headroom).
+Outcomes named "oracle ..." choose their thresholds on the very documents they are measured on. They are no results;
+they say how much of what the scores know is lost at the threshold (the paper's appendix on calibration headroom).
 """
 
 import warnings
@@ -13,7 +13,6 @@ import numpy as np
 from scipy.special import expit
 
 import setscore.calibration as calibrations
-from setscore.backbones import BACKBONES, backbone_spec, is_place
 from setscore.calibration.base import assign_folds
 from setscore.datasets import draw_rows
 from setscore.errors import SetScoreError, counted, plural
@@ -42,7 +41,7 @@ class SameSliceWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class Row:
+class Outcome:
     """One way to decide, measured.
 
     name       of the calibration, the yardstick, or "oracle ..."
@@ -96,21 +95,23 @@ class Spread:
 
 @dataclass(frozen=True)
 class Summary:
-    """A row over seeds. A group's spread is over the seeds that have a test document of the group."""
+    """An outcome over seeds. A group's spread is over the seeds that have a test document of the group."""
 
     name: str
     kind: str
     mean: Mapping[str, float]
     sd: Mapping[str, float]
-    rows: Mapping[int, Row]  # by seed
+    rows: Mapping[int, Outcome]  # by seed
     groups: Mapping[str, Spread] = field(default_factory=dict)
 
 
-def evaluate(validation: Scored, test: Scored, kinds: Iterable[Kind] = ("auto", "paper")) -> list[Row]:
+def evaluate(
+    validation: Scored, test: Scored, kinds: Iterable[Kind] = ("auto", "paper"), *, with_oracles: bool = True
+) -> list[Outcome]:
     """Calibrations fitted on `validation`, measured on `test`; then the oracles."""
     if validation.labels != test.labels:
         raise SetScoreError("the validation documents have other labels than the test documents.")
-    return [*(_honest(validation, test, kind) for kind in kinds), *oracles(test)]
+    return [*(_honest(validation, test, kind) for kind in kinds), *(oracles(test) if with_oracles else ())]
 
 
 def draw_trials(pool: Scored, seeds: Sequence[int], size: int = VALIDATION_SIZE) -> list[Trial]:
@@ -118,11 +119,7 @@ def draw_trials(pool: Scored, seeds: Sequence[int], size: int = VALIDATION_SIZE)
 
     A pool of less than twice that is halved.
     """
-    if len(pool) < 2:
-        raise SetScoreError(
-            f"{pool.name} has {counted(len(pool), 'document')}; at least 2 are needed, to fit on some of them."
-        )
-    size = min(size, len(pool) // 2)
+    size = validation_size(pool.name, len(pool), size)
     made = []
     for seed in seeds:
         drawn, rest = draw_rows(len(pool), size, seed)
@@ -131,36 +128,51 @@ def draw_trials(pool: Scored, seeds: Sequence[int], size: int = VALIDATION_SIZE)
     return made
 
 
+def validation_size(name: str, documents: int, size: int = VALIDATION_SIZE) -> int:
+    """How many of a pool's documents are drawn to fit on: `size`, or half of a pool that has less than twice that."""
+    if documents < 2:
+        raise SetScoreError(
+            f"{name} has {counted(documents, 'document')}; at least 2 are needed, to fit on some of them."
+        )
+    return min(size, documents // 2)
+
+
 def over_seeds(pool: Scored, seeds: Sequence[int], kinds: Iterable[Kind] = ("auto", "paper")) -> list[Summary]:
     """Every seed draws its validation documents from the same scores, so the model is asked once for all of them."""
     return over_trials(draw_trials(pool, seeds), kinds)
 
 
-def over_trials(trials: Sequence[Trial], kinds: Iterable[Kind] = ("auto", "paper")) -> list[Summary]:
+def over_trials(
+    trials: Sequence[Trial], kinds: Iterable[Kind] = ("auto", "paper"), *, with_oracles: bool = True
+) -> list[Summary]:
     """`evaluate` for every trial."""
     kinds = tuple(kinds)
-    return summarise({trial.seed: evaluate(trial.validation, trial.test, kinds) for trial in trials})
+    return summarise(
+        {trial.seed: evaluate(trial.validation, trial.test, kinds, with_oracles=with_oracles) for trial in trials}
+    )
 
 
-def summarise(rows: Mapping[int, Sequence[Row]]) -> list[Summary]:
-    """Rows of the same place over seeds."""
+def summarise(outcomes: Mapping[int, Sequence[Outcome]]) -> list[Summary]:
+    """Outcomes of the same place over seeds."""
     summaries = []
-    for same in zip(*rows.values(), strict=True):
-        whole = Spread.of([row.metrics for row in same])
-        values = sorted({value for row in same for value in row.groups})
-        groups = {value: Spread.of([row.groups[value] for row in same if value in row.groups]) for value in values}
-        by_seed = dict(zip(rows, same, strict=True))
+    for same in zip(*outcomes.values(), strict=True):
+        whole = Spread.of([one.metrics for one in same])
+        values = sorted({value for one in same for value in one.groups})
+        groups = {value: Spread.of([one.groups[value] for one in same if value in one.groups]) for value in values}
+        by_seed = dict(zip(outcomes, same, strict=True))
         summaries.append(Summary(same[0].name, same[0].kind, whole.mean, whole.sd, by_seed, groups))
     return summaries
 
 
-def measure(name: str, kind: str, choice: str, test: Scored, *, decisions: BoolArray, probabilities: FloatArray) -> Row:
-    """A row of all metrics and intervals, of each label and of each group."""
+def measure(
+    name: str, kind: str, choice: str, test: Scored, *, decisions: BoolArray, probabilities: FloatArray
+) -> Outcome:
+    """All metrics and intervals, of each label and of each group too."""
     intervals = bootstrap(test.gold, decisions, probabilities)
     groups = by_group(test.gold, decisions, test.groups) if test.groups else {}
     metrics = all_metrics(test.gold, decisions, probabilities)
     labels = per_label_table(test.gold, decisions, test.labels)
-    return Row(name, kind, choice, metrics, intervals, groups, labels, decisions)
+    return Outcome(name, kind, choice, metrics, intervals, groups, labels, decisions)
 
 
 def fit(validation: Scored, test: Scored, kind: Kind) -> calibrations.Calibration:
@@ -185,28 +197,29 @@ def flattery(calibration: calibrations.Calibration, test: Scored) -> str:
     )
 
 
-def decided(calibration: calibrations.Calibration, test: Scored, name: str | None = None) -> Row:
+def decided(calibration: calibrations.Calibration, test: Scored, name: str | None = None) -> Outcome:
     """What a fitted calibration makes of `test`; its name with its options, unless another is given."""
     decisions, probabilities = calibration.predict(test.log_odds), calibration.transform(test.log_odds)
     title = calibrations.spelt(calibration) if name is None else name
-    row = measure(title, "model", calibration.choice_, test, decisions=decisions, probabilities=probabilities)
+    found = measure(title, "model", calibration.choice_, test, decisions=decisions, probabilities=probabilities)
     undecided = calibration.undecided(test.log_odds) if calibration.margin else None
-    return _with_model_metrics(row, test, decisions, undecided)
+    return _with_model_metrics(found, test, decisions, undecided)
 
 
-def unfitted(test: Scored) -> Row:
-    """Every label whose probability reaches 0.5, before any labelled document was seen."""
-    name, n_labels = str(test.config.get("backbone", "")).partition("?")[0], len(test.labels)
-    known = name in BACKBONES or is_place(name)
-    numbers = {key: getattr(backbone_spec(name), key) for key in ("temperature", "competition")} if known else {}
-    return decided(calibrations.UnfittedCalibration(**numbers).for_labels(n_labels), test, UNFITTED)
+def unfitted(test: Scored) -> Outcome:
+    """Every label whose probability reaches 0.5, before any labelled document was seen.
+
+    Temperature and competition are those of the model's spec, so the same weights decide the same by whatever name.
+    """
+    numbers = {key: test.config[key] for key in ("temperature", "competition") if key in test.config}
+    return decided(calibrations.UnfittedCalibration(**numbers).for_labels(len(test.labels)), test, UNFITTED)
 
 
-def _honest(validation: Scored, test: Scored, kind: Kind) -> Row:
+def _honest(validation: Scored, test: Scored, kind: Kind) -> Outcome:
     return decided(fit(validation, test, kind), test)
 
 
-def _with_model_metrics(row: Row, test: Scored, decisions: BoolArray, undecided: BoolArray | None) -> Row:
+def _with_model_metrics(found: Outcome, test: Scored, decisions: BoolArray, undecided: BoolArray | None) -> Outcome:
     """With the ECE before calibration and, where there is abstention, how much is left and how good that is."""
     more = {"ece_raw": probability_metrics(test.gold, expit(test.log_odds))["ece"]}
     if undecided is not None:
@@ -217,18 +230,18 @@ def _with_model_metrics(row: Row, test: Scored, decisions: BoolArray, undecided:
             "micro_f1_decided": float(micro_f1(Counts.of(test.gold & sure, decisions & sure))),
             "hamming_loss_decided": float(wrong[sure].mean()) if sure.any() else 0.0,
         }
-    return replace(row, metrics={**row.metrics, **more})
+    return replace(found, metrics={**found.metrics, **more})
 
 
-def oracles(test: Scored) -> list[Row]:
+def oracles(test: Scored) -> list[Outcome]:
     """Thresholds tuned on the evaluated documents themselves."""
     return [
-        Row(name, "oracle", f"{choice}, tuned on the test documents", decision_metrics(test.gold, decisions))
+        Outcome(name, "oracle", f"{choice}, tuned on the test documents", decision_metrics(test.gold, decisions))
         for name, (decisions, choice) in oracle_decisions(test).items()
     ]
 
 
-def cross_validated(scored: Scored, kind: Kind) -> Row:
+def cross_validated(scored: Scored, kind: Kind) -> Outcome:
     """Measured on documents that the calibration was not fitted on, over five folds of `scored`."""
     fold, calibration = assign_folds(len(scored)), calibrations.make(kind)
     decisions, undecided = (np.zeros(scored.gold.shape, dtype=np.bool_) for _ in range(2))
@@ -240,5 +253,5 @@ def cross_validated(scored: Scored, kind: Kind) -> Row:
         undecided[inside] = calibration.undecided(scored.log_odds[inside])
         probabilities[inside] = calibration.transform(scored.log_odds[inside])
     name, choice = calibrations.spelt(calibration), f"cross-validated over {fold.max() + 1} folds"
-    row = measure(name, "model", choice, scored, decisions=decisions, probabilities=probabilities)
-    return _with_model_metrics(row, scored, decisions, undecided if calibration.margin else None)
+    found = measure(name, "model", choice, scored, decisions=decisions, probabilities=probabilities)
+    return _with_model_metrics(found, scored, decisions, undecided if calibration.margin else None)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from setscore.errors import SetScoreError, counted
-from setscore.experiments.evaluation import Kind, Row, Summary, Trial, decided, fit
+from setscore.experiments.evaluation import Kind, Outcome, Summary, Trial, decided, fit
 from setscore.experiments.scored import Scored
 from setscore.experiments.slices import trials
 from setscore.metrics import Comparison, compare
@@ -45,10 +45,12 @@ def between(first: Summary, drawn: Sequence[Trial], other: Mapping[str, Scored],
     return _pair(first.name, first.rows, f"{first.name} of {name}", rows, drawn)
 
 
-def _pair(first: str, rows: Mapping[int, Row], second: str, others: Mapping[int, Row], drawn: Sequence[Trial]) -> Pair:
+def _pair(
+    first: str, ours: Mapping[int, Outcome], second: str, theirs: Mapping[int, Outcome], drawn: Sequence[Trial]
+) -> Pair:
     seeds = {}
     for trial in drawn:
-        one, other = rows[trial.seed].decisions, others[trial.seed].decisions
+        one, other = ours[trial.seed].decisions, theirs[trial.seed].decisions
         if one is not None and other is not None:
             seeds[trial.seed] = compare(trial.test.gold, other, one)
     return Pair(first, second, seeds)

@@ -1,10 +1,8 @@
 """One experiment from documents to a report: scored (or read back), evaluated over seeds, beside the yardsticks."""
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +12,10 @@ from scipy.special import expit
 import setscore.calibration as calibrations
 from setscore import fitting
 from setscore.classifier import SetScoreClassifier
-from setscore.datasets import Dataset, draw_rows
 from setscore.encoders import Encode
-from setscore.ensemble import BLENDS, Ensemble
-from setscore.errors import MissingExtraError, TruncationWarning, truncation
-from setscore.experiments.blending import DEFAULT, OWN, beside, blend_trials, score_blend
+from setscore.ensemble import BLENDS
+from setscore.errors import MissingExtraError, truncation
+from setscore.experiments.blending import DEFAULT, EMBEDDED_BLEND, beside, blend_trials, score_blend
 from setscore.experiments.evaluation import (
     UNFITTED,
     Kind,
@@ -34,11 +31,13 @@ from setscore.experiments.evaluation import (
 )
 from setscore.experiments.pairs import Pair, between, within
 from setscore.experiments.pictures import reliability_diagram, threshold_curve
-from setscore.experiments.scored import Scored, Tell, saved_scores, score_dataset
-from setscore.experiments.slices import Experiment, prepare_own, trials
+from setscore.experiments.saved import keep, known
+from setscore.experiments.scored import Scored, ask_dataset, describe, named, with_labels
+from setscore.experiments.slices import Experiment, trials
 from setscore.experiments.yardsticks import cosine, every_label, label_prior, score_cosine
-from setscore.records import LabelSet
-from setscore.shortlist import remember, retention, shortlist_of, worst_labels
+from setscore.records import Progress
+from setscore.store import Store, open_store
+from setscore.theory import shortlist_ceilings
 
 WHOLE = 0  # stands for the seed where nothing is drawn
 
@@ -63,53 +62,23 @@ class Report:
 
 
 def score_parts(
-    experiment: Experiment,
-    classifier: SetScoreClassifier | None = None,
-    *,
-    save: Path | None = None,
-    tell: Tell | None = None,
+    experiment: Experiment, classifier: SetScoreClassifier | None = None, *, progress: Progress | None = None
 ) -> dict[str, Scored]:
-    """Every part of an experiment scored; with `save`, kept in its folder there."""
+    """Every part of an experiment scored. With a store in the classifier, tables are kept there, and taken if known."""
+    asked = classifier or SetScoreClassifier()
+    store = None if asked.store is None else open_store(asked.store)
     scored = {}
     for part, dataset in experiment.parts.items():
-        folder = None if save is None else save / experiment.folder / part
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TruncationWarning)  # a remark of the report
-            scored[part] = score_dataset(dataset, classifier, folder, None if tell is None else partial(tell, part))
+        model, told = with_labels(asked, dataset.labels), named(progress, part)
+        found = None if store is None else known(store, dataset, describe(model, dataset))
+        if found is None:
+            found = ask_dataset(dataset, model, told)
+        elif told is not None:
+            told(f"re-using the scores in {asked.store}", len(dataset), len(dataset))
+        if store is not None:
+            keep(store, experiment.saved_as, part, found)
+        scored[part] = found
     return scored
-
-
-def draw_slice(pool: Dataset, size: int | None, seed: int) -> Dataset:
-    """`size` documents drawn from the pool with `seed`, or all of it."""
-    return pool if size is None or size >= len(pool) else pool.draw(size, seed)[0]
-
-
-def score_slice(
-    pool: Dataset,
-    size: int | None,
-    seed: int,
-    classifier: SetScoreClassifier,
-    *,
-    save: Path | None = None,
-    tell: Tell | None = None,
-) -> Scored:
-    """A labelled slice to fit on (`draw_slice`), scored.
-
-    Scores of the whole pool that `score_parts` saved are drawn from, so that nothing is asked again. What a shortlist
-    that remembers the slice leaves out is another matter: those scores are kept beside them.
-    """
-    whole, drawn = prepare_own(pool), draw_slice(pool, size, seed)
-    remembers = getattr(classifier.shortlist, "memory", None) is not None
-    if drawn is pool and not remembers:
-        return score_parts(whole, classifier, save=save, tell=tell)["pool"]
-    if save is not None and (known := saved_scores(pool, classifier, save / whole.folder / "pool")):
-        if tell is not None:
-            tell("slice", len(drawn), len(drawn), f"re-using the scores in {save / whole.folder / 'pool'}")
-        rows, _ = draw_rows(len(pool), len(drawn), seed)
-        return replace(known.take(rows), notes=drawn.notes)
-    part = f"{len(drawn)}-{seed}"  # one folder deeper than experiments: it has no test documents
-    experiment = Experiment(pool.name, whole.slices, f"calibrate/{pool.name}", {part: drawn})
-    return score_parts(experiment, classifier, save=save, tell=tell)[part]
 
 
 def report(
@@ -119,57 +88,77 @@ def report(
     kinds: Sequence[Kind] = ("auto", "paper"),
     *,
     yardsticks: bool = False,
+    with_oracles: bool = True,
     blend: str | None = None,
-    save: Path | None = None,
+    store: Store | None = None,
     encode: Encode | None = None,
-    tell: Tell | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Measures what `score_parts` scored, blended with a cosine if one is named, its weights by seed.
 
-    `encode` takes the place of the sentence encoder. `tell` hears of documents that are embedded for a cosine.
+    `encode` takes the place of the sentence encoder. `progress` hears of documents that are embedded for a cosine.
     """
     drawn = before = trials(scored, seeds)
-    folder = None if save is None else save / experiment.folder
     remarks = [*_remarks(experiment, scored), *few_documents(drawn)]
     if blend is not None:
-        cosines = score_blend(experiment.parts, blend, folder, tell)
+        cosines = score_blend(experiment.parts, blend, store, experiment.saved_as, progress=progress)
         before, drawn, chosen = blend_trials(drawn, cosines, blend)
         told = (f"seed {trial.seed} {weights}" for trial, weights in zip(drawn, chosen, strict=True))
         remarks.append(f"blend: {'; '.join(told)}.")
-    model = [*over_trials(drawn, kinds), *summarise({trial.seed: [unfitted(trial.test)] for trial in before})]
+    model = over_trials(drawn, kinds, with_oracles=with_oracles)
+    plain = summarise({trial.seed: [unfitted(trial.test)] for trial in before})
     config = dict(next(iter(scored.values())).config) | ({} if blend is None else {"blend": blend})
     others: list[Summary] = []
     if yardsticks:
-        rows = {trial.seed: [label_prior(trial.validation, trial.test), every_label(trial.test)] for trial in drawn}
-        if blend is None and DEFAULT in kinds and config.get("backbone") == BLENDS[OWN]:
-            for seed, row in beside(drawn, score_blend(experiment.parts, OWN, folder, tell)).items():
-                rows[seed].insert(0, row)
+        outcomes = {trial.seed: [label_prior(trial.validation, trial.test), every_label(trial.test)] for trial in drawn}
+        if blend is None and DEFAULT in kinds and config.get("model") == BLENDS[EMBEDDED_BLEND]:
+            cosines = score_blend(experiment.parts, EMBEDDED_BLEND, store, experiment.saved_as, progress=progress)
+            for seed, outcome in beside(drawn, cosines).items():
+                outcomes[seed].insert(0, outcome)
         try:
-            cosine_scores = _cosine_scores(experiment, folder and folder / "cosine", encode, tell)
-            for trial in trials(cosine_scores, seeds):
-                rows[trial.seed] += cosine(trial.validation, trial.test, kinds)
+            found = _cosines(experiment, encode, store, progress)
+            for trial in trials(found, seeds):
+                outcomes[trial.seed] += cosine(trial.validation, trial.test, kinds)
             remarks.append("the cosine yardstick reads at most the first 256 tokens of a document.")
         except MissingExtraError as error:
             remarks.append(f"left out: {error}")
-        others = summarise(rows)
+        others = summarise(outcomes)
     honest, oracle = ([s for s in model if (s.kind == "oracle") == wanted] for wanted in (False, True))
-    parts = tuple(honest + others + oracle)
-    return Report(experiment.name, experiment.slices, parts, tuple(drawn), config, tuple(remarks))
+    summaries = tuple(honest + plain + others + oracle)
+    return Report(experiment.name, experiment.slices, summaries, tuple(drawn), config, tuple(remarks))
 
 
-def report_saved(experiment: Experiment, scored: Mapping[str, Scored], classifier: SetScoreClassifier) -> Report:
+def _cosines(
+    experiment: Experiment, encode: Encode | None, store: Store | None, progress: Progress | None
+) -> dict[str, Scored]:
+    return {
+        part: score_cosine(dataset, encode, store=store, place=(experiment.saved_as, part), progress=progress)
+        for part, dataset in experiment.parts.items()
+    }
+
+
+def report_saved(
+    experiment: Experiment,
+    scored: Mapping[str, Scored],
+    classifier: SetScoreClassifier,
+    *,
+    yardsticks: bool = True,
+    with_oracles: bool = True,
+) -> Report:
     """A fitted classifier on all documents of one part; a remark if it was fitted on some of them."""
     (test,) = scored.values()
     trial = Trial(WHOLE, test.take(np.arange(0)), test)
-    rows = [decided(classifier.current_calibration(), test), every_label(test), *oracles(test)]
+    outcomes = [decided(classifier.current_calibration(), test)]
+    outcomes += [every_label(test)] if yardsticks else []
+    outcomes += oracles(test) if with_oracles else []
     flattered = flattery(classifier.current_calibration(), test)
     remarks = [*_remarks(experiment, scored), *([flattered] if flattered else [])]
     if classifier.blend is None:
-        rows.insert(1, unfitted(test))
+        outcomes.insert(1, unfitted(test))
     else:
         remarks.append(f"no row {UNFITTED}: the scores are a blend, whose weights are fitted too.")
-    parts = tuple(summarise({WHOLE: rows}))
-    return Report(experiment.name, experiment.slices, parts, (trial,), test.config, tuple(remarks))
+    summaries = tuple(summarise({WHOLE: outcomes}))
+    return Report(experiment.name, experiment.slices, summaries, (trial,), test.config, tuple(remarks))
 
 
 def paired(made: Report, others: Mapping[str, Mapping[str, Scored]] | None, kind: Kind) -> Report:
@@ -187,8 +176,9 @@ def _remarks(experiment: Experiment, scored: Mapping[str, Scored]) -> list[str]:
         if cut := int(scored[part].truncated.sum()):
             notes.append(truncation(cut, len(dataset)))
         if not (asked := np.isfinite(scored[part].log_odds)).all():
-            kept = retention(scored[part].gold, asked)
-            lost = ", ".join(f"{name} ({100 * share:.0f}%)" for name, share in worst_labels(kept, scored[part].labels))
+            kept = shortlist_ceilings(scored[part].gold, asked)
+            worst = kept.worst_labels(scored[part].labels)
+            lost = ", ".join(f"{name} ({100 * share:.0f}%)" for name, share in worst)
             notes += [kept.sentence(), *([f"kept least of all labels: {lost}."] if lost else [])]
         found += [note if len(experiment.parts) == 1 else f"{part}: {note}" for note in notes]
     return found
@@ -198,38 +188,6 @@ def few_documents(drawn: Sequence[Trial]) -> list[str]:
     """The warning for slices that are too small to fit on, once for all seeds."""
     message = fitting.few_documents(min(len(trial.validation) for trial in drawn))
     return [] if message is None else [message]
-
-
-def _cosine_scores(
-    experiment: Experiment, folder: Path | None, encode: Encode | None, tell: Tell | None
-) -> dict[str, Scored]:
-    return {
-        part: score_cosine(dataset, encode, folder and folder / part, tell=tell)
-        for part, dataset in experiment.parts.items()
-    }
-
-
-def calibrated(
-    classifier: SetScoreClassifier, labels: LabelSet, scored: Scored, kind: Kind, blend: Ensemble | None = None
-) -> SetScoreClassifier:
-    """A classifier with these labels, its calibration fitted on scores that are there; warns if they are few.
-
-    `blend` is what mixed the scores.
-    """
-    params = classifier.get_params(deep=False) | {"labels": labels, "calibration": kind}
-    model = SetScoreClassifier(**params if blend is None else params | {"blend": blend})
-    calibration, _, _ = fitting.fit({"model": scored.log_odds}, scored.gold, kind)
-    learned = getattr(getattr(classifier, "fitted_", None), "learned", {})
-    model.fitted_ = fitting.Fitted(labels, calibration, blend, learned, shortlist_of(classifier.shortlist))
-    return model
-
-
-def remembering(classifier: SetScoreClassifier, drawn: Dataset) -> SetScoreClassifier:
-    """The classifier with a shortlist that remembers a labelled slice, as its `fit` makes one; without one, itself."""
-    if classifier.shortlist is None:
-        return classifier
-    shortlist = remember(classifier.shortlist, drawn.texts, drawn.labels, drawn.gold)
-    return SetScoreClassifier(**classifier.get_params(deep=False) | {"shortlist": shortlist})
 
 
 def draw(made: Report, folder: str | Path, kind: Kind = "auto") -> list[Path]:

@@ -12,7 +12,8 @@ from setscore.datasets import Dataset
 from setscore.encoders import Encode
 from setscore.errors import SetScoreError, counted
 from setscore.experiments.evaluation import VALIDATION_SIZE
-from setscore.shortlist import Retention, Shortlist, retention, worst_labels
+from setscore.shortlist import Shortlist
+from setscore.theory import Ceilings, shortlist_ceilings
 
 # A retriever, and what it is given of the slice: nothing, texts, or texts and gold labels.
 RETRIEVED = {
@@ -24,12 +25,12 @@ RETRIEVED = {
 
 
 @dataclass(frozen=True)
-class ShortlistRow:
+class Retrieved:
     """One retriever and k, measured on documents that nothing was chosen on."""
 
     name: str
     k: int
-    found: Retention
+    found: Ceilings
     worst: list[tuple[str, float]]
 
 
@@ -41,7 +42,7 @@ class ShortlistReport:
     documents: int
     labels: int
     slice: int
-    rows: tuple[ShortlistRow, ...]
+    rows: tuple[Retrieved, ...]
     seconds: dict[str, float]
 
 
@@ -61,20 +62,20 @@ def compare_shortlists(
     if len(dataset) < 2:
         raise SetScoreError(f"{dataset.name} has {counted(len(dataset), 'document')}; at least 2 are needed.")
     labelled, measured = dataset.draw(min(VALIDATION_SIZE, len(dataset) // 2), seed)
-    known: dict[Encode, Remembering] = {}
+    known: dict[Encode, EncodedOnce] = {}
     rows, seconds = [], {}
     for name, (base, learns) in RETRIEVED.items():
         begun = time.perf_counter()
         for k in ks:
             shortlist = Shortlist(k=k, retriever=base, encoder=encoder, windows=windows)
             used = encode or shortlist.load()
-            remembering = known.setdefault(used, Remembering(used))
+            once = known.setdefault(used, EncodedOnce(used))
             if learns is not None:
                 gold = labelled.gold if learns == "gold" else None
-                shortlist = shortlist.fitted(labelled.texts, dataset.labels, gold, encode=remembering)
-            kept = shortlist.select(measured.texts, dataset.labels, encode=remembering)
-            found = retention(measured.gold, kept)
-            rows.append(ShortlistRow(name, k, found, worst_labels(found, dataset.labels.names)))
+                shortlist = shortlist.fitted(labelled.texts, dataset.labels, gold, encode=once)
+            kept = shortlist.select(measured.texts, dataset.labels, encode=once)
+            found = shortlist_ceilings(measured.gold, kept)
+            rows.append(Retrieved(name, k, found, found.worst_labels(dataset.labels.names)))
         seconds[name] = time.perf_counter() - begun
     return ShortlistReport(dataset.name, len(measured), len(dataset.labels), len(labelled), tuple(rows), seconds)
 
@@ -90,15 +91,15 @@ def as_json(made: ShortlistReport, names: Sequence[str]) -> dict[str, Any]:
             {
                 "retriever": row.name,
                 "k": row.k,
-                "pooled": row.found.pooled,
-                "per_document": row.found.per_document,
+                "pooled": row.found.retention,
+                "per_document": row.found.document_recall,
                 "chance": row.found.chance,
-                "micro_ceiling": row.found.micro_ceiling,
-                "macro_ceiling": row.found.macro_ceiling,
+                "micro_ceiling": row.found.micro_f1,
+                "macro_ceiling": row.found.macro_f1,
                 "dropped": row.found.dropped,
                 "per_label": {
                     name: None if np.isnan(share) else float(share)
-                    for name, share in zip(names, row.found.per_label, strict=True)
+                    for name, share in zip(names, row.found.label_retention, strict=True)
                 },
             }
             for row in made.rows
@@ -106,7 +107,7 @@ def as_json(made: ShortlistReport, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-class Remembering:
+class EncodedOnce:
     """An encoder that encodes no text twice: every k and retriever reads the same documents. It counts and times."""
 
     def __init__(self, encode: Encode) -> None:

@@ -1,6 +1,6 @@
 """Which documents an experiment asks, and how the answers are divided into validation and test documents.
 
-An experiment has parts, each scored and saved on its own:
+An experiment has parts, each scored on its own:
 
     pool                    development: for every seed 200 documents are drawn from it, the rest is evaluated
     validation-<seed>, test the paper: 200 validation documents for every seed, and the first of the test split
@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from setscore.datasets import Dataset, find_source, load_dataset, paper_slices
-from setscore.errors import DataFileError, SetScoreError, unknown_name
-from setscore.experiments.evaluation import Trial, draw_trials
-from setscore.experiments.scored import FILE, Scored
+from setscore.errors import SetScoreError, unknown_name
+from setscore.experiments.evaluation import Trial, draw_trials, validation_size
+from setscore.experiments.scored import Scored
 
 PAPER_SETS = ("goemotions", "reuters", "eurlex", "ecthr-b", "jigsaw", "aapd")  # task B is nearest to the paper's ECtHR
 SLICES = ("development", "paper")
@@ -24,11 +24,11 @@ SEED = 13  # draws the documents of a quick look
 
 @dataclass(frozen=True)
 class Experiment:
-    """The datasets to score by the part they play; `folder` is the name to save them under."""
+    """The datasets to score by the part they play; `saved_as` is the name that their scores are kept under."""
 
     name: str
     slices: str
-    folder: str
+    saved_as: str
     parts: Mapping[str, Dataset]
 
 
@@ -48,8 +48,8 @@ def prepare(
     return Experiment(name, slices, f"{name}-{slices}{_suffix(limit)}", parts)
 
 
-def prepare_own(dataset: Dataset, *, limit: int | None = None) -> Experiment:
-    """The same for a user's own labelled documents."""
+def prepare_file(dataset: Dataset, *, limit: int | None = None) -> Experiment:
+    """The same for the labelled documents of a user's file."""
     return _pool(dataset.name, dataset, limit)
 
 
@@ -57,6 +57,14 @@ def measured_whole(experiment: Experiment) -> Experiment:
     """The documents to measure on where nothing is fitted: the pool, or the test documents."""
     part = "pool" if "pool" in experiment.parts else "test"
     return replace(experiment, parts={part: experiment.parts[part]})
+
+
+def split(experiment: Experiment, seed: int) -> tuple[Dataset, Dataset]:
+    """The validation and the test documents of a seed."""
+    if "pool" not in experiment.parts:
+        return experiment.parts[f"validation-{seed}"], experiment.parts["test"]
+    pool = experiment.parts["pool"]
+    return pool.draw(validation_size(pool.name, len(pool)), seed)
 
 
 def trials(parts: Mapping[str, Scored], seeds: Sequence[int]) -> list[Trial]:
@@ -75,24 +83,6 @@ def _trial(parts: Mapping[str, Scored], seed: int) -> Trial:
     return Trial(seed, parts[f"validation-{seed}"], parts[test])
 
 
-def load_parts(folder: str | Path) -> dict[str, Scored]:
-    """The saved parts of one experiment; a folder of plain scores is a pool."""
-    folder = Path(folder)
-    if (folder / FILE).is_file():
-        return {"pool": Scored.load(folder)}
-    return {path.parent.name: Scored.load(path.parent) for path in sorted(folder.glob(f"*/{FILE}"))}
-
-
-def saved_experiments(folder: str | Path) -> list[Path]:
-    """The folders of saved experiments: the folder itself, or those in it."""
-    folder = Path(folder)
-    places = [folder, *(sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ())]
-    found = [path for path in places if (path / FILE).is_file() or any(path.glob(f"*/{FILE}"))]
-    if not found:
-        raise DataFileError(f"{folder} holds no scores. Make them with `setscore evaluate NAME --save {folder}`.")
-    return found[:1] if found[0] == folder else found
-
-
 def _pool(name: str, pool: Dataset, limit: int | None) -> Experiment:
     if limit is not None and limit < len(pool):
         pool, _ = pool.draw(limit, SEED)
@@ -100,5 +90,5 @@ def _pool(name: str, pool: Dataset, limit: int | None) -> Experiment:
 
 
 def _suffix(limit: int | None) -> str:
-    """A quick look must not write over the scores of the whole."""
+    """A quick look has a name of its own."""
     return "" if limit is None else f"-{limit}"

@@ -5,7 +5,6 @@ All of them are fitted on the same validation documents and measured on the same
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -14,11 +13,14 @@ from setscore.calibration.objectives import best_thresholds
 from setscore.datasets import Dataset
 from setscore.encoders import ENCODER, Encode, load_encoder
 from setscore.ensemble import cosines
-from setscore.experiments.evaluation import Kind, Row, evaluate, measure
-from setscore.experiments.scored import FILE, Scored, Tell, embedded_weights
+from setscore.experiments.evaluation import Kind, Outcome, evaluate, measure
+from setscore.experiments.saved import keep, known, weights_of
+from setscore.experiments.scored import Scored
+from setscore.records import Progress
+from setscore.store import Store
 
 
-def label_prior(validation: Scored, test: Scored) -> Row:
+def label_prior(validation: Scored, test: Scored) -> Outcome:
     """Each label's rate as its probability for every document; the threshold by validation micro-F1. Reads no text."""
     rates = validation.gold.mean(axis=0)
     seen = np.broadcast_to(rates, validation.gold.shape).copy()
@@ -35,7 +37,7 @@ def label_prior(validation: Scored, test: Scored) -> Row:
     )
 
 
-def every_label(test: Scored) -> Row:
+def every_label(test: Scored) -> Outcome:
     """Every label for every document."""
     everything = np.ones_like(test.gold)
     return measure(
@@ -51,38 +53,34 @@ def every_label(test: Scored) -> Row:
 def score_cosine(
     dataset: Dataset,
     encode: Encode | None = None,
-    folder: str | Path | None = None,
     *,
+    store: Store | None = None,
+    place: tuple[str, str] = ("", ""),
     encoder: str = ENCODER,
+    title: str = "cosine",
     purpose: str = "the cosine yardstick",
-    tell: Tell | None = None,
+    progress: Progress | None = None,
 ) -> Scored:
     """The cosine between document and label text (its description where there is one), in the place of log-odds.
 
-    `encode` takes the place of the sentence encoder, which reads the first 256 tokens. Before documents are embedded
-    `tell` hears of it.
+    `encode` takes the place of the sentence encoder, which reads the first 256 tokens. With a store the table is kept
+    there, under the experiment and the part in `place`.
     """
-    config = {"backbone": encoder if encode is None else "encoder", "fingerprint": dataset.fingerprint}
-    if encode is None and (weights := embedded_weights(encoder)):
-        config["weights"] = weights
-    if folder is not None and (Path(folder) / FILE).exists():
-        saved = Scored.load(folder)
-        if saved.config == config:
-            return replace(saved, groups=dataset.groups)
-    encode = encode or load_encoder(encoder, purpose=purpose)
-    if tell is not None:
-        tell(purpose, 0, len(dataset), "embedding")
-    nothing = np.zeros(len(dataset), dtype=np.bool_)
-    parts = (dataset.name, dataset.split, dataset.labels.names, dataset.ids)
-    values = cosines(dataset.texts, dataset.labels, encode), dataset.gold
-    scored = Scored(*parts, *values, nothing, dataset.notes, config, dataset.groups)
-    if folder is not None:
-        scored.save(folder)
+    identity = {"title": title, "encoder": "given" if encode else weights_of(encoder)}
+    config = identity | {"fingerprint": dataset.fingerprint}
+    scored = None if store is None else known(store, dataset, config)
+    if scored is None:
+        using = encode or load_encoder(encoder, purpose=purpose)
+        if progress is not None:
+            progress(f"{purpose}: embedding", 0, len(dataset))
+        scored = Scored.of(dataset, cosines(dataset.texts, dataset.labels, using), config)
+    if store is not None:
+        keep(store, *place, scored)
     return scored
 
 
-def cosine(validation: Scored, test: Scored, kinds: Sequence[Kind]) -> list[Row]:
-    """Rows of the same calibrations as the model's.
+def cosine(validation: Scored, test: Scored, kinds: Sequence[Kind]) -> list[Outcome]:
+    """The same calibrations as the model's.
 
     A cosine is no log-odds, so a logistic regression on all validation pairs makes it one first: slope times cosine
     plus bias, the same for every label, which leaves every order as it was.
@@ -94,5 +92,5 @@ def cosine(validation: Scored, test: Scored, kinds: Sequence[Kind]) -> list[Row]
     else:
         slope, bias = 1.0, 0.0  # nothing to learn from
     fitted, measured = (replace(part, log_odds=slope * part.log_odds + bias) for part in (validation, test))
-    rows = [row for row in evaluate(fitted, measured, kinds) if row.kind == "model"]
-    return [replace(row, name=f"cosine, {row.name}", kind="yardstick", metrics=row.without_raw()) for row in rows]
+    found = evaluate(fitted, measured, kinds, with_oracles=False)
+    return [replace(one, name=f"cosine, {one.name}", kind="yardstick", metrics=one.without_raw()) for one in found]
