@@ -79,10 +79,10 @@ class Prompter:
         return documents
 
     def _start(self, pieces: Pieces) -> str:
-        """The white space and the word that a question begins with, unless a special token comes before it."""
+        """White space and what follows it at the beginning of a question, unless a special token comes before it."""
         if self._after_document or not pieces or not isinstance(pieces[0], str):
             return ""
-        found = re.match(r"\s+\w+", pieces[0])
+        found = re.match(r"\s+\S+", pieces[0])
         return found.group() if found else ""
 
     def _body(self, prefix: str, text: str, start: str, *, masked: bool) -> tuple[Tokens, int]:
