@@ -40,7 +40,9 @@ def start_from(cuts: Sequence[float], labels: int) -> FloatArray:
     if not cuts:
         return np.zeros(labels)
     if len(cuts) != labels:
-        raise LabelError(f"the scorer learned about {len(cuts)} labels, but {labels} are asked. Fit it on these labels.")
+        raise LabelError(
+            f"the scorer learned about {len(cuts)} labels, but {labels} are asked. Fit it on these labels."
+        )
     return np.array(cuts)
 
 
