@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from setscore import SetScoreClassifier
-from setscore.backbones import BACKBONES, RunOptions, load_backbone, mini
+from setscore.backbones import BACKBONES, RunOptions, asking, load_backbone, mini
 from setscore.backbones import checkpoints as files
 from setscore.backbones.mini import default_folder
 from setscore.backbones.shelf import SHELF
@@ -98,6 +98,11 @@ class TestMini:
         ]  # fmt: skip
         assert len(set(found)) == len(found)
         assert identity("setscore-mini", threads=1) == identity("setscore-mini?device=cpu") == found[0]
+
+    def test_another_way_to_make_tokens_of_a_prompt_is_another_identity(self, monkeypatch):
+        before = identity("setscore-mini")
+        monkeypatch.setattr(asking, "PROMPTING", asking.PROMPTING + 1)
+        assert identity("setscore-mini") != before
 
     def test_behaves_the_same_by_name_and_by_path(self, folder, monkeypatch):
         """Temperature and competition before `fit` belong to the model, not to its name."""

@@ -19,6 +19,7 @@ from setscore.errors import BackboneError, ScoreError
 from setscore.prompts import Verbalizer
 from setscore.records import FloatArray, Query, Slot
 
+PROMPTING = 1  # how this module makes tokens of queries; whoever changes that counts on, so that no old answer is taken
 Pieces = tuple[str | Slot, ...]
 
 
@@ -156,6 +157,7 @@ class AskingBackbone(ABC):
     def identity_parts(self) -> dict[str, Any]:
         """What the identity is made of, as JSON values."""
         return self.weights() | {
+            "prompting": PROMPTING,
             "tokenizer": self.prompter.tokenizer.digest,
             "prompt": self.prompter.specials(),
             "attention": self.attention,
