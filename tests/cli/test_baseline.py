@@ -43,7 +43,7 @@ def test_runs_with_the_real_encoder(tmp_path):
     code, out, err = setscore(*linear, "--train", "validation")
     assert code == 0, err
     assert "linear" in out
-    assert "goemotions: linear learnt from the validation documents of each seed, cross-fitted" in err
+    assert "goemotions: linear learned from the validation documents of each seed, cross-fitted" in err
     code, out, err = setscore(
         "shortlist", "goemotions", "--data-dir", data, "--k", "1,2", "--json", tmp_path / "kept.json"
     )
