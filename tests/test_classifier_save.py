@@ -105,10 +105,12 @@ def test_the_file_is_plain_json_with_a_format(tmp_path):
                 "options": {"objective": "micro_f1", "cost": [1.0, 1.0], "least": 0, "most": None, "margin": 0.0},
             },
             "threshold": 0.5,
+            "head": "none",
         },
         "calibration": None,
         "learned": {},
         "identity": None,
+        "readout": None,
     }
 
 
@@ -208,7 +210,7 @@ def test_a_missing_file(tmp_path):
     ("field", "value", "message"),
     [
         ("params", None, ": the field params must be an object, got None."),
-        ("colour", 1, " is damaged: the field unknown field 'colour'. Known: calibration, format, identity, learned,"),
+        ("colour", 1, " is damaged: the field unknown field 'colour'. Known: calibration, format, identity, learned"),
         ("params.colour", "blue", " is damaged: the field params.unknown field 'colour'. Known: attention, backbone,"),
         ("params.labels", {}, " is damaged: there are no labels. Give at least one"),
         (

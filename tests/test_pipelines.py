@@ -61,6 +61,24 @@ def test_multi_label_scores_are_independent_probabilities():
         assert alone["scores"][0] == pytest.approx(expected[LABELS.index("oil")])
 
 
+def test_labels_compete_unless_they_are_asked_each_for_itself():
+    labels, text = ["refund", "delivery"], "My parcel arrived broken and I would like my money back."
+
+    def scores(labels, competition):
+        result = pipeline(competition=competition)(text, labels, multi_label=True)
+        return dict(zip(result["labels"], result["scores"], strict=True))
+
+    alone = scores(["delivery"], 0.0) | scores(["refund"], 0.0)
+    assert scores(labels, 0.0) == pytest.approx(alone, abs=1e-3)
+    own = SetScoreClassifier(labels).predict_proba([text])[0]
+    assert scores(labels, None) == pytest.approx(dict(zip(labels, own, strict=True)))
+    assert max(abs(scores(labels, None)[label] - alone[label]) for label in labels) > 0.02
+    with pytest.raises(
+        SetScoreError, match=r"^competition lies between 0 \(independent\) and 1 \(one label\), got 2\."
+    ):
+        scores(labels, 2)
+
+
 def test_a_single_label_gets_its_own_probability_as_in_transformers():
     # A softmax over one label is 1 whatever the text says.
     single = fake()(TEXTS, ["oil"])

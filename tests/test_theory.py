@@ -155,7 +155,9 @@ def test_misuse_of_shortlists_is_an_error():
     gold, none = np.ones((2, 2), dtype=bool), np.zeros((2, 2), dtype=bool)
     with pytest.raises(SetScoreError, match="outside the shortlist"):
         theory.hamming_decomposition(gold, gold, none)
-    with pytest.raises(SetScoreError, match=r"^gold labels have the shape \(1, 2\), the shortlist \(2, 1\); they must agr"):
+    with pytest.raises(
+        SetScoreError, match=r"^gold labels have the shape \(1, 2\), the shortlist \(2, 1\); they must agr"
+    ):
         theory.shortlist_ceilings(np.ones((1, 2), dtype=bool), np.ones((2, 1), dtype=bool))
 
 

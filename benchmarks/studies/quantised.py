@@ -18,8 +18,8 @@ if not __package__:  # run as a file
 from benchmarks.common import header, options, repeat, row
 from benchmarks.speed.full_size import CONFIGS, architecture, quantised, random_model
 from benchmarks.speed.ways import documents, ours
+from setscore.backbones.devices import used_bytes
 from setscore.backbones.native.architecture import read_architecture
-from setscore.backbones.native.memory import used_bytes
 
 SCALED = {"hidden_size": 1024, "num_hidden_layers": 4, "num_experts": 32, "vocab_size": 8192, "num_attention_heads": 8,
           "n_group": 4, "topk_group": 2}  # fmt: skip

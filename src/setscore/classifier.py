@@ -29,15 +29,17 @@ import numpy as np
 
 import setscore.calibration as calibrations
 from setscore import fitting, persistence, scorers
-from setscore.backbones import Backbone, backbone_spec, check_backbone, load_backbone
+from setscore.backbones import Backbone, BackboneSpec, backbone_spec, check_backbone, load_backbone
 from setscore.backbones.cached import CachedBackbone
 from setscore.calibration import Calibration, UnfittedCalibration
+from setscore.encoders import EMBEDDED, load_encoder, unit
 from setscore.ensemble import Ensemble, blend_of, members_of
 from setscore.errors import IdentityWarning
 from setscore.estimators import TextClassifier
 from setscore.fitting import MODEL, Fitted
-from setscore.predictions import ZERO_SHOT, Ask, Predictions, score_each
+from setscore.predictions import CALIBRATED, LEARNED, ZERO_SHOT, Ask, Predictions, score_each
 from setscore.prompts import Template, Verbalizer
+from setscore.readout import check_head
 from setscore.records import (
     BoolArray,
     FloatArray,
@@ -71,6 +73,7 @@ class SetScoreClassifier(TextClassifier):
     calibration     what `fit` fits: "auto", a name of `setscore.calibration.CALIBRATIONS`, or an object from there
     threshold       the probability from which a label is predicted before `fit` has chosen one
     competition     how much labels compete before `fit`: 0 asks each for itself; None is the model's own number
+    head            what `fit` may learn on top of the scores: "none", or "auto" for a read-out where it surely helps
     store           a folder that keeps every answer of the model, so that nothing is asked twice; never saved
     """
 
@@ -91,6 +94,7 @@ class SetScoreClassifier(TextClassifier):
         calibration: str | Calibration = "auto",
         threshold: float = 0.5,
         competition: float | None = None,
+        head: str = "none",
         store: str | Path | Store | None = None,
     ) -> None:
         self.labels = labels
@@ -107,6 +111,7 @@ class SetScoreClassifier(TextClassifier):
         self.calibration = calibration
         self.threshold = threshold
         self.competition = competition
+        self.head = head
         self.store = store
 
     def fit(self, X: Iterable[Any], y: Any = None, *, progress: Progress | None = None) -> Self:
@@ -121,8 +126,14 @@ class SetScoreClassifier(TextClassifier):
         scores = ask(texts, labels, progress=progress)
         before = None if self.blend is None else blend_of(self.blend)
         members = {MODEL: scores.log_odds} if before is None else members_of(before, scores.log_odds, texts, labels)
-        calibration, blend = fitting.fit(members, gold, self.calibration, before)
-        self.fitted_ = Fitted(labels, calibration, blend, learned, shortlist, backbone.identity)
+        readout = None
+        if self.head == "none":
+            calibration, blend = fitting.fit(members, gold, self.calibration, before)
+        else:
+            ready, vectors = self._unfitted(backbone.spec, len(labels)), self._vectors(texts, labels)
+            calibration, blend, readout = fitting.fit_readout(members, gold, self.calibration, before, ready, vectors)
+        regime = CALIBRATED if readout is None else LEARNED
+        self.fitted_ = Fitted(labels, calibration, blend, learned, shortlist, readout, backbone.identity, regime)
         self.fit_scores_ = scores
         self.fit_members_ = members
         return self
@@ -142,15 +153,19 @@ class SetScoreClassifier(TextClassifier):
         if state.blend is not None:
             members = members_of(state.blend, scores.log_odds, texts, state.labels)
             scores = replace(scores, log_odds=fitting.mixed(members, state.blend))
+        log_odds = scores.log_odds
+        if state.readout is not None:
+            before = self._unfitted(backbone.spec, len(state.labels)).logits(log_odds)
+            log_odds = state.readout.log_odds(before, _embedded(texts))
         calibration = state.calibration
         return Predictions(
             label_names=state.labels.names,
             ids=tuple(document.id or str(row) for row, document in enumerate(documents)),
-            probabilities=calibration.transform(scores.log_odds),
-            decisions=calibration.predict(scores.log_odds),
+            probabilities=calibration.transform(log_odds),
+            decisions=calibration.predict(log_odds),
             scores=scores,
             wanted=wanted,
-            undecided=calibration.undecided(scores.log_odds) if calibration.margin else None,
+            undecided=calibration.undecided(log_odds) if calibration.margin else None,
             errors=errors | failed,
             regime=state.regime,
             competition=getattr(calibration, "competition", 0.0),
@@ -196,9 +211,12 @@ class SetScoreClassifier(TextClassifier):
             shortlist_of(self.shortlist)
         if self.blend is not None:
             blend_of(self.blend)
-        calibrations.make(self.calibration)
+        if self.calibration != "auto":
+            calibrations.make(self.calibration)
         if isinstance(self.backbone, str):
             check_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
+        if self.head != "none":
+            check_head(self.head)
         if self.store is not None:
             open_store(self.store)
         if self.labels is not None:
@@ -224,7 +242,7 @@ class SetScoreClassifier(TextClassifier):
 
     @property
     def regime(self) -> str:
-        """What its probabilities rest on: "zero-shot" before `fit`, "calibrated" after it."""
+        """What its probabilities rest on: "zero-shot" before `fit`, then "calibrated", or "learned" with a read-out."""
         return self.fitted_.regime if hasattr(self, "fitted_") else ZERO_SHOT
 
     @property
@@ -250,14 +268,23 @@ class SetScoreClassifier(TextClassifier):
         if hasattr(self, "fitted_"):
             return self.fitted_
         labels = LabelSet.of(self.labels)
+        n_labels = len(labels)
         spec = backbone_spec(self.backbone) if isinstance(self.backbone, str) else self.backbone.spec
-        competition = spec.competition if self.competition is None else self.competition
-        calibration = UnfittedCalibration(
-            temperature=spec.temperature, competition=competition, threshold=self.threshold
-        ).for_labels(len(labels))
+        calibration = self._unfitted(spec, n_labels)
         blend = None if self.blend is None else blend_of(self.blend)
         shortlist = None if self.shortlist is None else shortlist_of(self.shortlist)
         return Fitted(labels, calibration, blend, shortlist=shortlist, regime=ZERO_SHOT)
+
+    def _unfitted(self, spec: BackboneSpec, n_labels: int) -> Calibration:
+        """What needs no labelled document: the model's temperature, and how much labels compete."""
+        competition = spec.competition if self.competition is None else self.competition
+        ready = UnfittedCalibration(temperature=spec.temperature, competition=competition, threshold=self.threshold)
+        return ready.for_labels(n_labels)
+
+    def _vectors(self, texts: Sequence[str], labels: LabelSet) -> fitting.Vectors:
+        """Sentence embeddings of documents and labels, for a read-out."""
+        check_head(self.head)
+        return _embedded(texts), _embedded(labels.texts)
 
     def _scorer(self, learned: Mapping[str, Any]) -> scorers.Scorer:
         reading = scorers.Reading(self.long_documents, self.pool, self.overlap)
@@ -293,3 +320,9 @@ class SetScoreClassifier(TextClassifier):
     def _warn_if_changed(self, state: Fitted, backbone: Backbone) -> None:
         if state.identity is not None and state.identity != backbone.identity:
             warnings.warn(IdentityWarning.of(backbone.spec.name), stacklevel=4)
+
+
+def _embedded(texts: Sequence[str]) -> FloatArray:
+    """Sentence embeddings [n, d] of length 1, by the embedded model, whatever the backbone is."""
+    encode = load_encoder(EMBEDDED, purpose="head='auto'")
+    return unit(encode(texts)).astype(np.float64)

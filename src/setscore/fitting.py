@@ -9,10 +9,12 @@ import numpy as np
 
 import setscore.calibration as calibrations
 from setscore import ensemble
+from setscore import readout as readouts
 from setscore.calibration import Calibration
 from setscore.ensemble import Ensemble
 from setscore.errors import FewDocumentsWarning, SetScoreError
 from setscore.predictions import CALIBRATED
+from setscore.readout import Readout
 from setscore.records import BoolArray, FloatArray, LabelSet
 from setscore.scorers import Learner, Scorer
 
@@ -33,8 +35,9 @@ class Fitted:
     blend        how the model is mixed with a cosine, where it is
     learned      what a scorer learned, as JSON values
     shortlist    the shortlist with what it remembers of the documents
+    readout      what was learned on top of the scores, where that is likelier than the scores alone
     identity     of the model whose scores these were; None where it is not known
-    regime       what probabilities rest on now: see `Prediction`
+    regime       what probabilities rest on: see `Prediction`
     """
 
     labels: LabelSet
@@ -42,8 +45,12 @@ class Fitted:
     blend: Ensemble | None = None
     learned: Mapping[str, Any] = field(default_factory=dict)
     shortlist: Any = None
+    readout: Readout | None = None
     identity: str | None = None
     regime: str = CALIBRATED
+
+
+Vectors = tuple[FloatArray, FloatArray]  # of documents [n, d] and of labels [m, d], all of length 1
 
 
 def fit(
@@ -54,12 +61,37 @@ def fit(
     `members` holds the model's log-odds as "model" and perhaps a cosine. `blend` is how both are mixed before anything
     is fitted; without gold labels its weights stay. A few documents raise a warning.
     """
-    if gold is not None and (message := few_documents(len(gold))):
-        warnings.warn(message, FewDocumentsWarning, stacklevel=3)
-    if blend is not None and gold is not None:
-        blend = ensemble.fit(members, gold, in_doubt=MODEL)
+    blend = _weighed(members, gold, blend)
     log_odds = mixed(members, blend)
     return calibrations.make(kind).fit(log_odds, gold), blend
+
+
+def fit_readout(  # noqa: PLR0917
+    members: Mapping[str, FloatArray],
+    gold: BoolArray | None,
+    kind: Kind,
+    blend: Ensemble | None,
+    ready: Calibration,
+    vectors: Vectors,
+) -> tuple[Calibration, Ensemble | None, Readout | None]:
+    """The same with a read-out between scores and calibration, where that is surely likelier than the scores alone.
+
+    `ready` calibrates before anything is fitted: a read-out starts from its answers. The calibration is fitted on what
+    a read-out says of documents that it has not seen.
+    """
+    blend = _weighed(members, gold, blend)
+    log_odds, readout = mixed(members, blend), None
+    if gold is not None:
+        readout, unseen = readouts.fit(ready.logits(log_odds), *vectors, gold)
+        log_odds = log_odds if readout is None else unseen
+    return calibrations.make(kind).fit(log_odds, gold), blend, readout
+
+
+def _weighed(members: Mapping[str, FloatArray], gold: BoolArray | None, blend: Ensemble | None) -> Ensemble | None:
+    """The blend with weights that gold labels choose; a warning where they are few."""
+    if gold is not None and (message := few_documents(len(gold))):
+        warnings.warn(message, FewDocumentsWarning, stacklevel=4)
+    return blend if blend is None or gold is None else ensemble.fit(members, gold, in_doubt=MODEL)
 
 
 def mixed(members: Mapping[str, FloatArray], blend: Ensemble | None) -> FloatArray:

@@ -18,7 +18,9 @@ from setscore.calibration.spelling import options_of
 from setscore.ensemble import Ensemble, blend_of
 from setscore.errors import DataFileError, SetScoreError, unknown_name
 from setscore.fitting import Fitted
+from setscore.predictions import CALIBRATED, LEARNED
 from setscore.prompts import Template, Verbalizer
+from setscore.readout import Readout, check_head
 from setscore.records import LabelSet
 from setscore.shortlist import shortlist_of
 from setscore.storage import read_json, write_json
@@ -49,6 +51,7 @@ def save(path: str | Path, params: Mapping[str, Any], labels: LabelSet, fitted: 
         "calibration": None if fitted is None else fitted.calibration.state(),
         "learned": {} if fitted is None else dict(fitted.learned),
         "identity": None if fitted is None else fitted.identity,
+        "readout": None if fitted is None or fitted.readout is None else fitted.readout.plain(),
     }
     write_json(path, FORMAT, content)
 
@@ -57,7 +60,7 @@ def load(path: str | Path, allow: Sequence[str] = ()) -> tuple[dict[str, Any], F
     """The parameters, and what was fitted or None. `allow` is the reader's consent, as in "remote-code"."""
     content = read_json(path, FORMAT, FIRST_FORMAT)
     try:
-        _check_fields(content, "", CONTENT, absent=("format", "learned", "identity"))
+        _check_fields(content, "", CONTENT, absent=("format", "learned", "identity", "readout"))
         _check_fields(content["params"], "params.", PARAMS, absent=MAY_BE_ABSENT)
         return _restored(content, allow)
     except FieldError as error:
@@ -87,19 +90,32 @@ def _restored(content: dict[str, Any], allow: Sequence[str]) -> tuple[dict[str, 
     if state is None:
         return params, None
     check_calibration(state, "calibration.")
+    readout = _readout(content.get("readout"), len(labels))
     return params, Fitted(
         labels=labels,
         calibration=calibrations.restore(state, len(labels)),
         blend=blend if isinstance(blend, Ensemble) else None,
         learned=content.get("learned", {}),
         shortlist=shortlist,
+        readout=readout,
         identity=content.get("identity"),
+        regime=CALIBRATED if readout is None else LEARNED,
     )
+
+
+def _readout(plain: Any, n_labels: int) -> Readout | None:
+    if plain is None:
+        return None
+    for name in ("labels", "centre", "shared", "weights", "biases"):
+        if not isinstance(plain.get(name), dict):
+            raise FieldError(f"readout.{name}", "an object with shape and base64", plain.get(name))
+    return Readout.restore(plain, n_labels)
 
 
 def _check_values(params: Mapping[str, Any]) -> None:
     """Names that nothing goes by, and options out of their range: an error here, not at the first prediction."""
     Template(params["template"])
+    check_head(params.get("head", "none"))
     reading = scorers.Reading(params["long_documents"], params["pool"], params["overlap"])
     scorers.make(params["scorer"], Template(params["template"]), reading)
     check_calibration(params["calibration"], "params.calibration.")
@@ -196,6 +212,7 @@ CONTENT: dict[str, Check] = {
     "calibration": (_is(dict, type(None)), "an object or null"),
     "learned": (_is(dict), "an object"),
     "identity": (_is(str, type(None)), "a text or null"),
+    "readout": (_is(dict, type(None)), "an object or null"),
 }
 PARAMS: dict[str, Check] = {
     "labels": (_is(dict), "an object of names and descriptions"),
@@ -211,9 +228,10 @@ PARAMS: dict[str, Check] = {
     "blend": (_is(str, dict), "a text or an object"),
     "calibration": (_is(dict), "an object"),
     "threshold": (lambda value: _is_number(value) and 0 <= value <= 1, "a number from 0 to 1"),
+    "head": (_is(str), "a text"),
     "competition": (lambda value: _is_number(value) and 0 <= value <= 1, "a number from 0 to 1"),
 }
-MAY_BE_ABSENT = ("shortlist", "blend", "competition")
+MAY_BE_ABSENT = ("shortlist", "blend", "competition", "head")
 OPTION_KINDS: dict[Any, Check] = {
     str: TEXT,
     bool: (_is(bool), "true or false"),

@@ -20,14 +20,16 @@ def pipeline(
     model: str = "setscore-mini",
     *,
     attention: str = "auto",
+    competition: float | None = None,
     device: object = None,
     batch_size: int | None = None,  # noqa: ARG001
 ) -> "ZeroShotPipeline":
     """`pipeline("zero-shot-classification")`, as in transformers.
 
-    `model` is a backbone of SetScore, or `hf:<id>` for a masked language model. `batch_size` is taken so that calls
-    need no change, and does nothing: batches are made by length. `device` may say the CPU, or, for a model that is
-    not embedded, a GPU.
+    `model` is a backbone of SetScore, or `hf:<id>` for a masked language model. `competition` is how much labels
+    compete with `multi_label=True`: 0 asks each for itself, None is the model's own number. `batch_size` is taken so
+    that calls need no change, and does nothing: batches are made by length. `device` may say the CPU, or, for a model
+    that is not embedded, a GPU.
     """
     if task != TASK:
         raise SetScoreError(f"the only task is {TASK!r}, got {task!r}.")
@@ -41,20 +43,22 @@ def pipeline(
     elif device is not None:
         where = "cpu" if on_cpu else f"cuda:{device}" if isinstance(device, int) else str(device)
         model += f"{'&' if '?' in model else '?'}device={where}"
-    return ZeroShotPipeline(model, attention)
+    return ZeroShotPipeline(model, attention, competition)
 
 
 @dataclass(frozen=True)
 class ZeroShotPipeline:
     """Scores texts against candidate labels.
 
-    `multi_label=True`: an independent probability per label. `multi_label=False` (the default, as in transformers): a
-    softmax of the log-odds over the labels, which adds up to 1; a single label has nothing to be compared with and
-    gets its independent probability.
+    `multi_label=True`: a probability per label, any number of which may be high. Beside a likely label another one
+    needs a little more, as in `SetScoreClassifier` before `fit`; `competition=0` asks each for itself.
+    `multi_label=False` (the default, as in transformers): a softmax of the log-odds over the labels, which adds up
+    to 1; a single label has nothing to be compared with and keeps its own probability.
     """
 
     model: str
     attention: str
+    competition: float | None = None
 
     def __call__(
         self,
@@ -77,7 +81,11 @@ class ZeroShotPipeline:
         texts = [sequences] if isinstance(sequences, str) else list(sequences)
         template = "express" if hypothesis_template is None else _as_question(hypothesis_template)
         classifier = SetScoreClassifier(
-            LabelSet.of(candidate_labels), backbone=self.model, template=template, attention=self.attention
+            LabelSet.of(candidate_labels),
+            backbone=self.model,
+            template=template,
+            attention=self.attention,
+            competition=self.competition,
         )
         if multi_label or len(candidate_labels) == 1:
             probabilities = classifier.predict_proba(texts)

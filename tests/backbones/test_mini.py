@@ -215,13 +215,11 @@ WHOLE = {"model.onnx": "0", "tokenizer.json": "0"}
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "FOLDER is no setscore-mini: manifest.json cannot be read (Expecting property name enclosed in double"
-              " quotes: line 1 column 2 (char 1))."),
-        ("[]", "FOLDER/manifest.json is a JSON object, got []. Get the file again."),
-        ("[" * 10**5, "FOLDER is no setscore-mini: manifest.json cannot be read (values are nested deeper than 32"
-                      " levels)."),
+        ("{", DAMAGED),
+        ("[]", DAMAGED),
+        ("[" * 10**5, DAMAGED),
         ("{}", DAMAGED),
-        ('{"sha256": 3}', "FOLDER/manifest.json: sha256 is an object or null, got 3. Get the file again."),
+        ('{"sha256": 3}', DAMAGED),
         (json.dumps({"sha256": WHOLE | {"tokenizer.json": None}}), DAMAGED),
         (json.dumps({"sha256": WHOLE | {"../other": "0"}}), DAMAGED),
         (json.dumps({"sha256": WHOLE}), "FOLDER/model.onnx is damaged: its SHA-256 is not the recorded one. Install it"

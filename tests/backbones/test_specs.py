@@ -1,6 +1,7 @@
 """The table of public checkpoints, folders and options: data that must hang together."""
 
 import json
+import math
 import re
 
 import pytest
@@ -95,6 +96,8 @@ def test_names_with_options_that_cannot_be_read(name, message):
         ({"allow": ("pickles",)}, "unknown allowance 'pickles'. Did you mean 'pickle'?"),
         ({"batch_tokens": 0}, "batch_tokens is a number of tokens from 1, got 0."),
         ({"guidance": -1.0}, "guidance is a finite number, 0 (off) or more, got -1.0."),
+        ({"guidance": math.nan}, "guidance is a finite number, 0 (off) or more, got nan."),
+        ({"guidance": math.inf}, "guidance is a finite number, 0 (off) or more, got inf."),
     ],
 )
 def test_options_that_mean_nothing(options, message):

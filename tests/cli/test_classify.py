@@ -1,23 +1,29 @@
-"""`setscore` as a user runs it: the installed command in a process of its own, about 1.5 s a run, so runs are few."""
+"""`setscore classify`: every way in, what is told about rows, saved classifiers, and the mistakes of a user.
+
+How results are laid out stands in test_output.py, how a process ends in test_exits.py.
+"""
 
 import csv
+import gzip
+import importlib
 import io
 import json
-import subprocess
 
 import numpy as np
 import pytest
-from commands import COMMAND, ENVIRONMENT, setscore
+from commands import invoke
 
 from setscore import SetScoreClassifier, __version__
+from setscore.errors import BackboneError
 
+module = importlib.import_module("setscore.cli.classify")  # `setscore.cli.classify` is the command
 OIL, SPORTS = "Crude oil prices fell again.", "The striker scored twice in the cup final."
 LABELS = ["oil", "sports", "music"]
 ROUNDED = 1e-6  # probabilities are written with six digits
 
 
 def classify(*arguments, **options):
-    return setscore("classify", *arguments, **options)
+    return invoke("classify", *arguments, **options)
 
 
 @pytest.fixture(scope="module")
@@ -83,37 +89,6 @@ def test_standard_input_as_json(expected, arguments):
     check_records(json.loads(out), ["1", "2"], expected)
 
 
-def test_csv_reads_back(folder, expected):
-    # A file's own candidates leave cells empty; names and ids with commas and quotes must survive.
-    labels = ["oil", 'so-called "sports", and games']
-    lines = [{"id": 'a,"1"', "text": OIL}, {"id": "b", "text": SPORTS, "candidates": labels[1:]}]
-    (folder / "quoted.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (folder / "quoted.json").write_text(json.dumps(labels))
-    code, out, err = classify(
-        "-f", "quoted.jsonl", "-l", "quoted.json", "--format", "csv", "--with-text", folder=folder
-    )
-    assert (code, err) == (0, "")
-    header, first, second = csv.reader(io.StringIO(out))
-    assert header == ["id", "text", "labels", *labels, "error"]
-    assert first[:3] == ['a,"1"', OIL, "oil"]
-    assert float(first[3]) == pytest.approx(expected[0][0], abs=ROUNDED)
-    assert (second[0], second[3], second[5]) == ("b", "", "")
-    assert 0 <= float(second[4]) <= 1
-
-
-def test_table_shows_text_marks_and_brackets_as_they_are():
-    text = "Crude [MASK] oil [bold]prices[/bold] fell."
-    code, out, err = classify(text, "--labels", "oil,[red] wine")
-    assert (code, err) == (0, "")
-    lines = [line for line in out.splitlines() if line.strip()]
-    assert lines[0] == f"1  {text}"
-    assert "✓" in lines[1]
-    assert lines[1].split()[-1] == "oil"
-    assert "✓" not in lines[2]
-    assert lines[2].rstrip().endswith("[red] wine")
-    assert all(0 <= int(line.split("%")[0].split()[-1]) <= 100 for line in lines[1:])
-
-
 def test_options_reach_the_classifier():
     options = ["--template", "article-about", "--verbalizer", "true/false", "--attention", "exact", "--threshold", "0"]
     code, out, _ = classify(OIL, "-l", "oil,music", "--format", "jsonl", *options)
@@ -143,8 +118,23 @@ def test_options_reach_the_classifier():
             "unknown backbone 'setscore-mni'. Did you mean 'setscore-mi",
         ),
         ([OIL, "-l", "oil", "--format", "jsn"], "error: unknown format 'jsn'. Did you mean 'json'? Known: csv, json, "),
-        ([OIL, "-l", "oil", "--threshold", "1.5"], "Invalid value for '--threshold'"),
+        ([OIL, "-l", "oil", "--threshold", "1.5"], "error: a threshold lies between 0 and 1, got 1.5.\n"),
+        ([OIL, "-l", "oil", "--threshold", "nan"], "error: a threshold lies between 0 and 1, got nan.\n"),
+        (
+            [OIL, "-l", "oil", "--competition", "2"],
+            "error: competition lies between 0 (independent) and 1 (one label), ",
+        ),
+        ([OIL, "-l", "oil", "--top-k", "0"], "Invalid value for '--top-k'"),
+        (
+            [OIL, "-l", "oil", "--allow", "pickle"],
+            "error: --allow is for --classifier; with --backbone write hf:<id>?allow=remote-code.\n",
+        ),
+        (
+            [OIL, "-l", "oil", "--input-format", "cvs"],
+            "error: unknown input format 'cvs'. Did you mean 'csv'? Known: csv, json, jsonl, parquet, tsv, txt, xlsx.",
+        ),
         (["notes.csv", "-l", "oil"], "error: 'notes.csv' looks like a file; write --file notes.csv."),
+        (["notes.jsonl.gz", "-l", "oil"], "error: 'notes.jsonl.gz' looks like a file; write --file notes.jsonl.gz."),
         ([OIL, "-l", "oil", "--file", "x.txt"], "error: give texts or --file, not both."),
         (["-f", "none.csv", "-l", "oil"], "error: the file none.csv cannot be read: No such file or directory."),
         (
@@ -187,7 +177,10 @@ def test_repeated_ids_are_told_and_all_rows_are_kept(tmp_path):
     (tmp_path / "rows.csv").write_text("id,text\na,Oil.\n3,Rain.\n,Snow.\na,Music.\n")
     code, out, err = classify("-f", "rows.csv", "-l", "oil", "--format", "jsonl", folder=tmp_path)
     assert (code, [json.loads(line)["id"] for line in out.splitlines()]) == (0, ["a", "3", "row 3", "a"])
-    assert err == "1 of 4 rows repeats an id, the first is 'a' in rows 1 and 4; all rows are kept.\n"
+    assert err == (
+        "1 row has no id, though others have; the number stands in, as in 'row 3'.\n"
+        "1 of 4 rows repeats an id, the first is 'a' in rows 1 and 4; all rows are kept.\n"
+    )
 
 
 def test_an_id_column_that_is_named_must_be_there(folder):
@@ -235,19 +228,6 @@ def test_a_saved_classifier(tmp_path):
     assert [set(record["labels"]) for record in records] == model.predict_labels([OIL, SPORTS])
 
 
-def test_closing_the_pipe_early_is_quiet():
-    # Three blocks of rows: the reader is gone before the second is written, as with `| head -1`.
-    rows = "".join(f"row {number}\n" for number in range(600)).encode()
-    arguments = [COMMAND, "classify", "-l", "oil", "--format", "jsonl"]
-    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(arguments, env=ENVIRONMENT, **streams) as process:
-        process.stdin.write(rows)
-        process.stdin.close()
-        assert json.loads(process.stdout.readline())["id"] == "1"
-        process.stdout.close()
-        assert process.stderr.read() == b""
-
-
 def test_help_shows_examples_and_every_option():
     code, out, _ = classify("--help")
     assert code == 0
@@ -258,11 +238,152 @@ def test_help_shows_examples_and_every_option():
 
 
 def test_models_and_version():
-    code, out, _ = setscore("models")
+    code, out, _ = invoke("models")
     assert code == 0
     assert "setscore-mini" in out
     assert "embedded, English, no download" in out
-    assert setscore("--version")[:2] == (0, f"setscore {__version__}\n")
+    assert invoke("--version")[:2] == (0, f"setscore {__version__}\n")
+
+
+def test_every_format_gives_the_same_answers(folder, expected):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"id": ["a", "b"], "text": [OIL, SPORTS], "region": ["north", "south"]})
+    table.to_csv(folder / "all.tsv", sep="\t", index=False)
+    table.to_parquet(folder / "all.parquet")
+    table.to_excel(folder / "all.xlsx", index=False)
+    table.to_json(folder / "all.json", orient="records")
+    (folder / "all.csv.gz").write_bytes(gzip.compress(table.to_csv(index=False).encode()))
+    for name in ("all.tsv", "all.parquet", "all.xlsx", "all.json", "all.csv.gz"):
+        options = ("-l", ",".join(LABELS), "--format", "jsonl", "--keep-columns")
+        code, out, err = classify("-f", name, *options, folder=folder)
+        assert (code, err) == (0, ""), name
+        records = [json.loads(line) for line in out.splitlines()]
+        check_records(records, ["a", "b"], expected)
+        assert [list(record)[:4] for record in records] == [["id", "text", "region", "labels"]] * 2, name
+
+
+def test_json_that_is_piped_in_is_no_text():
+    content = json.dumps({"id": "a", "text": OIL}).encode()
+    code, out, err = classify("-l", "oil", "--format", "jsonl", stdin=content)
+    assert (code, out) == (2, "")
+    assert err == (
+        "error: the input looks like JSON. Say how it is laid out: --input-format jsonl (an object a line) or json (one"
+        " list), or txt to take each line as it is.\n"
+    )
+    code, out, _ = classify("-l", "oil", "--format", "jsonl", "--with-text", "--input-format", "txt", stdin=content)
+    assert (code, json.loads(out)["text"]) == (0, content.decode())
+
+
+GERMAN = "Der Preis für Rohöl ist in der vergangenen Woche noch einmal gefallen, und das ist nicht das Ende."
+
+
+@pytest.mark.parametrize("backbone", ["setscore-mini", "setscore-mini?prior=true"])
+def test_documents_in_another_language_are_told_once_with_a_count(backbone):
+    arguments = [OIL, GERMAN, SPORTS, GERMAN, "Tor!", "-l", "oil", "--format", "jsonl", "--backbone", backbone]
+    code, out, err = classify(*arguments)
+    assert (code, len(out.splitlines())) == (0, 5)
+    assert err == (
+        "2 of 5 documents are likely not in English, the only language that setscore-mini reads, so that their labels"
+        " mean little; the first is row 2.\n"
+    )
+
+
+def test_the_language_is_no_matter_to_another_model(tmp_path):
+    from setscore.backbones.mini import default_folder
+
+    (tmp_path / "other").symlink_to(default_folder())
+    assert classify(GERMAN, "-l", "oil", "--backbone", tmp_path / "other")[2] == ""
+
+
+def test_consent_is_given_on_the_command_line_and_reaches_the_model(tmp_path, monkeypatch):
+    SetScoreClassifier(["oil"]).save(tmp_path / "model.json")
+    content = json.loads((tmp_path / "model.json").read_text())
+    content["params"]["backbone"] = f"hf:{tmp_path}/none"
+    (tmp_path / "model.json").write_text(json.dumps(content))
+    seen = []
+
+    def check(self):
+        seen.append(self.backbone)
+        raise BackboneError("not here.")
+
+    monkeypatch.setattr(SetScoreClassifier, "check", check)
+    options = ["--classifier", tmp_path / "model.json", "--allow", "remote-code", "--allow", "pickle"]
+    assert classify(OIL, *options) == (2, "", "error: not here.\n")
+    assert seen == [f"hf:{tmp_path}/none?allow=remote-code,pickle"]
+
+
+def test_an_unknown_candidate_costs_a_look_up(tmp_path, monkeypatch):
+    """200 rows and 5,000 labels took 94 seconds: each name was compared with all others."""
+    from setscore import errors
+
+    compared = []
+    near = errors.difflib.get_close_matches
+    monkeypatch.setattr(
+        errors.difflib,
+        "get_close_matches",
+        lambda name, names, **options: compared.append(len(names)) or near(name, names, **options),
+    )
+    (tmp_path / "labels.txt").write_text("\n".join(f"topic {number}" for number in range(5000)))
+    row = json.dumps({"text": OIL, "candidates": ["topik 17"]})
+    (tmp_path / "rows.jsonl").write_text("\n".join([row] * 200))
+    code, out, err = classify("-f", "rows.jsonl", "-l", "labels.txt", "--format", "jsonl", folder=tmp_path)
+    assert (code, err) == (1, "200 of 200 rows failed.\n")
+    assert json.loads(out.splitlines()[-1])["error"].startswith("row 200 asks an unknown label 'topik 17'.")
+    assert sum(compared) <= 200 * 201
+
+
+def test_rows_are_read_as_they_are_needed(monkeypatch):
+    """However long the input is, one block of it is in memory, and its answers are out before the next is read."""
+    seen = []
+
+    def rows(stream, suffix, columns):
+        for number in range(1, 9):
+            seen.append(("read", number))
+            yield module.InputRow(number, str(number), module.Document(f"Oil, part {number}.", str(number)), None)
+
+    write = module.Output.write
+
+    def written(self, found, lines):
+        write(self, found, lines)
+        seen.append(("written", self.rows))
+
+    monkeypatch.setattr(module, "read_stream", rows)
+    monkeypatch.setattr(module.Output, "write", written)
+    monkeypatch.setattr(module, "BLOCK_QUESTIONS", 6)
+    assert classify("-l", "oil,tea", "--format", "jsonl")[0] == 0
+    assert seen == [
+        *(("read", number) for number in (1, 2, 3)),
+        ("written", 3),
+        *(("read", number) for number in (4, 5, 6)),
+        ("written", 6),
+        ("read", 7),
+        ("read", 8),
+        ("written", 8),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "waits", "sizes"),
+    [
+        ([10, 10, 10], [0, 0, 0], [3]),
+        ([70_000, 10, 10], [0, 0, 0], [1, 2]),  # a long document
+        ([40_000, 40_000, 40_000], [0, 0, 0], [2, 1]),
+        ([10, 10, 10, 10], [0, 1, 3, 0], [3, 1]),  # rows that trickle in
+        ([10, 10, 10], [9, 0, 0], [3]),  # waiting for the first one does not count
+        ([10] * 11, [0] * 11, [5, 5, 1]),
+    ],
+)
+def test_a_block_ends_at_its_size_its_length_or_its_age(monkeypatch, lengths, waits, sizes):
+    clock = 0.0
+    monkeypatch.setattr(module, "monotonic", lambda: clock)
+
+    def rows():
+        nonlocal clock
+        for number, (length, wait) in enumerate(zip(lengths, waits, strict=True), start=1):
+            clock += wait
+            yield module.InputRow(number, str(number), module.Document("x" * length), None)
+
+    assert [len(block) for block in module._blocks(rows(), 5)] == sizes
 
 
 def test_standard_input_can_be_jsonl(folder):
@@ -287,29 +408,27 @@ def test_a_saved_classifier_takes_another_threshold(tmp_path):
 
 
 def test_a_row_without_a_number_for_an_answer_stops_no_other(monkeypatch):
-    """In process: a classifier that fails on one document, wherever it stands in a block."""
-    from setscore.cli.classify import Tally, _answers
-    from setscore.datasets import text_rows
+    """A model that has no number for one document, wherever it stands in a block."""
+    from setscore.backbones.mini import MiniBackbone
     from setscore.errors import ScoreError
 
-    plain = SetScoreClassifier.score_documents
+    plain = MiniBackbone.log_odds
 
-    def broken(self, documents, **options):
-        if any("sound" in document.text for document in documents):
+    def broken(self, queries):
+        if any("sound" in query.document for query in queries):
             raise ScoreError("setscore-mini gave NaN or infinity for 1 queries, the first is number 0.", (0,))
-        return plain(self, documents, **options)
+        return plain(self, queries)
 
-    monkeypatch.setattr(SetScoreClassifier, "score_documents", broken)
-    tally = Tally()
-    model = SetScoreClassifier(["oil", "music"])
-    answers = list(_answers(model, text_rows([OIL, SPORTS, "A sound.", OIL]), tally))
-    assert [answer.error is None for answer in answers] == [True, True, False, True]
-    assert answers[2].error.startswith("row 3 could not be scored: setscore-mini gave NaN")
+    monkeypatch.setattr(MiniBackbone, "log_odds", broken)
+    code, out, err = classify(OIL, SPORTS, "A sound.", OIL, "-l", "oil,music", "--format", "json")
+    assert (code, err) == (1, "1 of 4 rows failed; the others were classified.\n")
+    records = json.loads(out)
+    assert ["error" in record for record in records] == [False, False, True, False]
+    assert records[2]["error"].startswith("row 3 could not be scored: setscore-mini gave NaN")
     monkeypatch.undo()
-    apart = [*model.predict_proba([OIL, SPORTS]), None, *model.predict_proba([OIL])]  # the halves that were scored
-    for n in (0, 1, 3):
-        assert answers[n].probabilities == dict(zip(("oil", "music"), apart[n].tolist(), strict=True))
-    assert (tally.rows, tally.failed) == (4, 1)
+    expected = SetScoreClassifier(["oil", "music"]).predict_proba([OIL, SPORTS]).tolist()
+    for record, row in zip((records[0], records[1], records[3]), [*expected, expected[0]], strict=True):
+        assert list(record["probabilities"].values()) == pytest.approx(row, abs=1e-4)
 
 
 def test_a_mistake_in_the_settings_writes_nothing():
@@ -325,13 +444,13 @@ def test_a_mistake_in_the_settings_writes_nothing():
 
 
 def test_a_bar_in_a_name_is_told_where_bars_part_labels():
-    code, _, err = setscore("classify", "Oil rose.", "--labels", "oil|gas,tea", "--format", "csv")
+    code, _, err = classify("Oil rose.", "--labels", "oil|gas,tea", "--format", "csv")
     assert (code, "the label 'oil|gas' has | in its name" in err, "--format jsonl" in err) == (0, True, True)
-    assert setscore("classify", "Oil rose.", "--labels", "oil|gas,tea", "--format", "jsonl")[2] == ""
+    assert classify("Oil rose.", "--labels", "oil|gas,tea", "--format", "jsonl")[2] == ""
 
 
 def test_labels_that_differ_in_capitals_alone_are_told_once_as_a_plain_line():
-    code, out, err = setscore("classify", "My bill is wrong.", "--labels", "billing, Billing", "--format", "jsonl")
+    code, out, err = classify("My bill is wrong.", "--labels", "billing, Billing", "--format", "jsonl")
     assert (code, list(json.loads(out)["probabilities"])) == (0, ["billing", "Billing"])
     assert err == (
         "the labels 'billing' and 'Billing' differ only in capitals or spaces, and are asked as two. If they are one,"
@@ -347,7 +466,7 @@ def test_a_document_cannot_steer_the_terminal(tmp_path):
         + json.dumps({"id": "two", "text": "Oil.", "candidates": ["\x1b]0;x\x07"]})
         + "\n"
     )
-    code, out, err = setscore("classify", "--file", "odd.jsonl", "-l", "broken,oil", folder=tmp_path)
+    code, out, err = classify("--file", "odd.jsonl", "-l", "broken,oil", folder=tmp_path)
     assert code == 1
     assert not set(out + err) & set(map(chr, [*range(9), *range(11, 32), 127]))
     assert "\\x1b[2J  The parcel \\x00\\x07\\x1b[31m is broken [bold]" in out

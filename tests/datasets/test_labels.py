@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setscore.datasets import labels as labels_module
-from setscore.datasets import parse_labels, read_labels
+from setscore.datasets import read_labels
 from setscore.datasets.yaml_values import parse_yaml
 from setscore.errors import DataFileError, LabelError
-from setscore.records import Label, LabelSet
+from setscore.records import LabelSet
 from setscore.storage import Limits
 
 NAMES = LabelSet.of(["crude oil", "sports"])
@@ -281,36 +281,3 @@ def test_what_json_and_yaml_write_is_read_back(tmp_path_factory, labels):
     (folder / "a.yaml").write_text(yaml.safe_dump(labels, sort_keys=False, allow_unicode=True), encoding="utf-8")
     assert read_labels(folder / "a.json") == LabelSet.of(labels)
     assert read_labels(folder / "a.yaml") == LabelSet.of(labels)
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [("oil", ("oil",)), ("oil,sports", ("oil", "sports")), (" crude oil , v2.0 music ", ("crude oil", "v2.0 music"))],
-)
-def test_names_on_the_command_line(text, names):
-    assert parse_labels(text) == LabelSet(tuple(Label(name) for name in names))
-
-
-def test_a_name_longer_than_a_file_may_have_is_a_label():
-    assert parse_labels("a" * 300).names == ("a" * 300,)
-
-
-def test_a_file_on_the_command_line(write):
-    assert parse_labels(str(write("a.txt", "crude oil\nsports\n"))) == NAMES
-
-
-@pytest.mark.parametrize(
-    ("text", "error", "message"),
-    [
-        ("oil,,sports", LabelError, "the name of label 1 is empty or blank. Labels count from 0."),
-        ("oil,sports,", LabelError, "the name of label 2 is empty or blank. Labels count from 0."),
-        ("", LabelError, "there are no labels. Give at least one, for example labels=['oil', 'sports']."),
-        ("lab.ymal", LabelError, "'lab.ymal' looks like a file; a label file ends in .txt, .csv, .yaml, .yml, .json."),
-        ("oil,oil", LabelError, "label 'oil' is listed twice, at 0 and 1. Remove one of them. Labels count from 0."),
-        ("missing.yaml", DataFileError, "the label file missing.yaml cannot be read: No such file or directory."),
-    ],
-)
-def test_command_line_labels_refused(text, error, message):
-    with pytest.raises(error) as caught:
-        parse_labels(text)
-    assert str(caught.value) == message

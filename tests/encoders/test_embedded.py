@@ -50,3 +50,24 @@ def test_batches_hold_like_lengths_and_no_slot():
         assert inputs["slots"].shape == (len(numbers), 0)
         lengths = inputs["segments"].sum(axis=1).tolist()
         assert lengths == [min(len(tokenizer.ids(texts[number])) + 2, READ) for number in numbers]
+
+
+def test_a_long_text_costs_what_is_read_of_it(monkeypatch):
+    """The same inputs as when the whole text is tokenised, from a beginning that does not grow with it."""
+    tokenizer: TextTokenizer = load_files(default_folder(), None)[1]
+    texts = [
+        "The rain fell again on the plain. " * 3000,
+        "x" * 400 + " y" * 9000,
+        "日本語" * 5000,
+        "a-b!" * 20_000,
+        "word",
+    ]
+    begin, end = tokenizer.special("[CLS]"), tokenizer.special("[SEP]")
+    whole = [[*begin, *tokenizer.ids(text)[: READ - 2], *end] for text in texts]
+    given = []
+    real = TextTokenizer._encoded
+    monkeypatch.setattr(TextTokenizer, "_encoded", lambda self, text: given.append(len(text)) or real(self, text))
+    for numbers, inputs in batches(texts, tokenizer):
+        for number, ids, segments in zip(numbers, inputs["token_ids"], inputs["segments"], strict=True):
+            assert ids[segments == 1].tolist() == whole[number]
+    assert sum(given) < 4 * len(texts) * 8 * READ

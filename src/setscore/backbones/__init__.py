@@ -5,8 +5,8 @@ from pathlib import Path
 from types import ModuleType
 
 from setscore.backbones.base import Attention, Backbone, BackboneSpec, Emitter, MassReader
-from setscore.backbones.options import RunOptions, split_name, with_allowances
-from setscore.backbones.specs import SPECS
+from setscore.backbones.options import DEFAULT, RunOptions, split_name, with_allowances
+from setscore.backbones.specs import KNOWN, SPECS
 from setscore.errors import BackboneError, MissingExtraError, unknown_name
 from setscore.prompts import Verbalizer
 
@@ -60,9 +60,9 @@ def _module(name: str) -> ModuleType:
 
 def backbone_spec(name: str, options: RunOptions | None = None) -> BackboneSpec:
     """The spec of a backbone, without loading its weights."""
-    base, options = split_name(name, options)
-    if base in SPECS:
-        return SPECS[base]
+    base, options = _parted(name, options)
+    if base in KNOWN:
+        return KNOWN[base]
     spec: BackboneSpec = _module(base).spec_of(base, options)
     return spec
 
@@ -75,11 +75,16 @@ def check_name(name: str) -> None:
 
 def check_backbone(name: str, *, attention: str = "auto", verbalizer: str | Verbalizer = "yes/no") -> BackboneSpec:
     """The spec of a backbone that can be asked so; an error says what is unknown. No weights are loaded."""
-    Verbalizer.of(verbalizer)
-    base, options = split_name(name)
+    base, options = _parted(name)
     spec = backbone_spec(base, options)
     _mode(spec, base, attention)
+    Verbalizer.of(verbalizer)
     return spec
+
+
+def _parted(name: str, options: RunOptions | None = None) -> tuple[str, RunOptions]:
+    """A backbone's name without its options, and these; most names have none."""
+    return split_name(name, options) if "?" in name else (name, options or DEFAULT)
 
 
 def _mode(spec: BackboneSpec, name: str, attention: str) -> Attention:
@@ -109,7 +114,7 @@ def load_backbone(
         if attention not in ("auto", name.attention) or Verbalizer.of(verbalizer) != Verbalizer.of("yes/no"):
             raise BackboneError("this backbone is an object with its own attention and verbalizer; set them there.")
         return name
-    base, options = split_name(name, options)
+    base, options = _parted(name, options)
     mode = _mode(backbone_spec(base, options), base, attention)
     backbone: Backbone = _module(base).load(
         base, attention=mode, verbalizer=Verbalizer.of(verbalizer), threads=threads, options=options

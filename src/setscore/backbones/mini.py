@@ -1,6 +1,7 @@
 """The embedded backbone: an int8 ONNX graph and its tokenizer inside the package, run by onnxruntime."""
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -11,36 +12,19 @@ import onnxruntime
 
 from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
 from setscore.backbones.base import Attention, BackboneSpec
-from setscore.backbones.config import Config
 from setscore.backbones.host import peak_memory
-from setscore.backbones.options import RunOptions
+from setscore.backbones.options import DEFAULT, RunOptions
 from setscore.backbones.packing import Documents, Packed, make_batches, make_rows, pack
+from setscore.backbones.specs import MINI
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError
 from setscore.prompts import Verbalizer
 from setscore.records import FloatArray, IntArray, Query
 
-SPEC = BackboneSpec(
-    name="setscore-mini",
-    family="mini",
-    summary="embedded, English, no download",
-    parameters=22_700_000,
-    context=512,
-    attention=("shared", "exact"),
-    licence="Apache-2.0",
-    mask="[MASK]",
-    leading_space=False,
-    begin=("[CLS]",),
-    after_document=("[SEP]",),
-    after_question=("[SEP]",),
-    windows=16,
-    temperature=0.5,
-    competition=0.35,
-    set_layout="inline",
-)
-
+SPEC = MINI
 # Measured on two cores: smaller batches leave the matrix units idle, larger ones leave the cache.
 BATCH_TOKENS = 4096
+MANIFEST_BYTES = 65_536  # that are read of it
 ROW_TOKENS = 2048  # beyond this, attention of a row's questions costs more than reading the document again
 
 
@@ -52,8 +36,14 @@ def default_folder() -> Path:
 def checksums(folder: Path) -> dict[str, str]:
     """SHA-256 by file, as the manifest has them."""
     manifest = folder / "manifest.json"
-    found = Config.read(manifest, "setscore-mini").section("sha256")
-    whole = {"model.onnx", "tokenizer.json"} <= found.keys()
+    try:
+        with manifest.open("rb") as file:
+            found = json.loads(file.read(MANIFEST_BYTES))["sha256"]
+        whole = {"model.onnx", "tokenizer.json"} <= found.keys()
+    except OSError as error:
+        raise BackboneError(f"{SPEC.name} cannot be read from {folder}: {error}. Install the package again.") from error
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        found, whole = {}, False
     if not whole or any(Path(name).name != name or not isinstance(digest, str) for name, digest in found.items()):
         raise BackboneError(
             f"{manifest} is damaged: it must give a SHA-256 for model.onnx and tokenizer.json, and name no folder."
@@ -182,11 +172,15 @@ def load(
     name: str, *, attention: Attention, verbalizer: Verbalizer, threads: int | None, options: RunOptions
 ) -> MiniBackbone:
     """The embedded backbone, or one like it in a folder; of the options only guidance and prior mean anything to it."""
-    other = set(options.changed()) - {"guidance", "prior"}
-    if other and (options.device, other) != ("cpu", {"device"}):
-        raise BackboneError(f"{name} is int8 on the CPU and has one version; leave out {', '.join(sorted(other))}.")
-    adjustment = Adjustment(options.guidance, options.prior)
+    adjustment = None if options == DEFAULT else _adjustment(name, options)
     folder = None if name == SPEC.name else Path(name)
     return MiniBackbone(
         attention=attention, verbalizer=verbalizer, folder=folder, threads=threads, adjustment=adjustment
     )
+
+
+def _adjustment(name: str, options: RunOptions) -> Adjustment:
+    other = set(options.changed()) - {"guidance", "prior"}
+    if other and (options.device, other) != ("cpu", {"device"}):
+        raise BackboneError(f"{name} is int8 on the CPU and has one version; leave out {', '.join(sorted(other))}.")
+    return Adjustment(options.guidance, options.prior)

@@ -52,10 +52,13 @@ class RunOptions:
         return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
 
 
+DEFAULT = RunOptions()
+
+
 def split_name(name: str, options: RunOptions | None = None) -> tuple[str, RunOptions]:
     """A backbone's name without its options, and the options with those of the name."""
     base, given = split_options(name, "backbone")
-    found = options or RunOptions()
+    found = options or DEFAULT
     known = {field.name: field.type for field in fields(RunOptions)}
     changes: dict[str, Any] = {}
     for key, text in given.items():

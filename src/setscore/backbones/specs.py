@@ -1,4 +1,4 @@
-"""The public checkpoints that our own transformer runs, as data.
+"""The public checkpoints that our own transformer runs, and the embedded model, as data.
 
 Sources, beside each checkpoint's config.json and model card: mask ids and blocks from the LLaDA, Dream and dInfer
 repositories; Dream reads one place earlier because it was made from an autoregressive model (its generation code moves
@@ -145,6 +145,26 @@ SPECS = {
         _spec("sdar-8b", "sdar", "JetLM/SDAR-8B-Chat", "ac4528d2c076b04e02a03e6f430efa4385331ce8"),
     )
 }  # fmt: skip
+
+MINI = BackboneSpec(
+    name="setscore-mini",
+    family="mini",
+    summary="embedded, English, no download",
+    parameters=22_700_000,
+    context=512,
+    attention=("shared", "exact"),
+    licence="Apache-2.0",
+    mask="[MASK]",
+    leading_space=False,
+    begin=("[CLS]",),
+    after_document=("[SEP]",),
+    after_question=("[SEP]",),
+    windows=16,
+    temperature=0.5,
+    competition=0.35,
+    set_layout="inline",
+)
+KNOWN = {MINI.name: MINI} | SPECS  # nothing has to be loaded or looked up for these
 
 
 def folder_spec(folder: Path, family: str) -> BackboneSpec:

@@ -16,6 +16,10 @@ from setscore.prompts import Verbalizer
 
 MOST_BYTES = 256 * 2**20  # of a file; the largest public vocabularies take a tenth of it
 
+CHARACTERS_OF_A_TOKEN = 8  # of a beginning that is likely to be enough
+UNSURE = 256  # characters before a cut whose tokens may be others in the whole text
+MOST_CHARACTERS = 2**20
+
 Span = tuple[int, int]  # characters from start up to end
 
 
@@ -34,6 +38,20 @@ class TextTokenizer:
 
     def ids(self, text: str) -> tuple[int, ...]:
         return tuple(number for number, _ in self._encoded(text))
+
+    def first_ids(self, text: str, count: int) -> tuple[int, ...]:
+        """The first `count` ids of a text, of which no more is read than they need.
+
+        What lies behind a beginning can change the tokens near its end alone: those are not taken. A text whose first
+        million characters hold fewer tokens, because they are blank or one endless word, is cut there.
+        """
+        size = CHARACTERS_OF_A_TOKEN * count + UNSURE
+        while size < min(len(text), MOST_CHARACTERS):
+            sure = [number for number, (_, end) in self._encoded(text[:size]) if end <= size - UNSURE]
+            if len(sure) >= count:
+                return tuple(sure[:count])
+            size *= 2
+        return self.ids(text[:MOST_CHARACTERS])[:count]
 
     def _encoded(self, text: str) -> list[tuple[int, Span]]:
         """Tokens and the characters that each covers.

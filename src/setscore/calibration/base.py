@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -19,6 +19,7 @@ from setscore.records import BoolArray, FloatArray, IntArray
 
 FOLDS = 5
 SEED = 13
+TINY = 1e-9
 
 
 class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -66,6 +67,11 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """Probabilities [n_documents, n_labels]."""
         check_is_fitted(self)
         return self._probabilities(self._check(X, reset=False))
+
+    def logits(self, X: npt.ArrayLike) -> FloatArray:
+        """Calibrated log-odds [n_documents, n_labels]; -inf where nothing was asked."""
+        probabilities = self.transform(X)
+        return np.where(np.isneginf(np.asarray(X)), -np.inf, logit(np.clip(probabilities, TINY, 1 - TINY)))
 
     def predict(self, X: npt.ArrayLike) -> BoolArray:
         """Decisions [n_documents, n_labels]."""

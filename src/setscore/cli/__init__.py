@@ -1,9 +1,18 @@
-"""The command `setscore`. Commands are thin: they read, call the classifier, and print."""
+"""The command `setscore`. Commands are thin: they read, call the classifier, and print.
 
-import io
+How a command ends is decided here: 0, done; 1, some rows failed, the others were written; 2, a mistake to mend, such as
+an unknown option, a file that cannot be read or a disk that is full; 70, a mistake of ours; 130, interrupted.
+"""
+
+import os
 import sys
+import traceback
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from setscore import __version__
 from setscore.cli.attention import compare_attention
@@ -11,7 +20,7 @@ from setscore.cli.baseline import baseline
 from setscore.cli.calibrate import calibrate
 from setscore.cli.classify import classify
 from setscore.cli.compare import compare
-from setscore.cli.console import errors, literal, tell_warnings
+from setscore.cli.console import errors, literal, open_streams, remark, settle_streams, tell_warnings
 from setscore.cli.datasets import datasets
 from setscore.cli.diagnose import diagnose
 from setscore.cli.ensemble import ensemble
@@ -21,8 +30,64 @@ from setscore.cli.models import models
 from setscore.cli.shortlist import shortlist
 from setscore.errors import SetScoreError
 
+FAILED, OURS, INTERRUPTED = 2, 70, 130
+
+USE: dict[str, Callable[..., None]] = {
+    "classify": classify,
+    "calibrate": calibrate,
+    "evaluate": evaluate,
+    "diagnose": diagnose,
+    "models": models,
+}
+RESEARCH: dict[str, Callable[..., None]] = {
+    "compare": compare,
+    "headroom": headroom,
+    "compare-attention": compare_attention,
+    "shortlist": shortlist,
+    "ensemble": ensemble,
+    "baseline": baseline,
+    "datasets": datasets,
+}
+WITHOUT_ARGUMENTS = ("models", "datasets")  # do something when called bare; the others show their help
+
+
+class Commands(TyperGroup):
+    """All commands, and what becomes of their errors."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        return _ended(partial(super().make_context, *arguments, **options))
+
+    def invoke(self, ctx: Any) -> Any:
+        return _ended(partial(super().invoke, ctx))
+
+
+def _ended(command: Callable[[], Any]) -> Any:
+    """What a command returns; an error is told and becomes a status."""
+    try:
+        result = command()
+        sys.stdout.flush()  # what cannot be written is told while it can be
+        return result
+    except SetScoreError as error:
+        _tell("error:", str(error))
+        raise typer.Exit(FAILED) from error
+    except BrokenPipeError as error:  # the reader of our output has seen enough
+        raise typer.Exit(0) from error
+    except OSError as error:
+        what = "standard output cannot be written" if error.filename is None else str(error.filename)
+        _tell("error:", f"{what}: {error.strerror or error}.")
+        raise typer.Exit(FAILED) from error
+    except KeyboardInterrupt as error:
+        remark("interrupted.")
+        raise typer.Exit(INTERRUPTED) from error
+
+
+def _tell(what: str, text: str) -> None:
+    errors.print(f"[bold red]{what}[/] {literal(text)}", soft_wrap=True)  # [MASK] in a message is just text
+
+
 app = typer.Typer(
     name="setscore",
+    cls=Commands,
     help="Training-free multi-label text classification with masked-diffusion language models.",
     no_args_is_help=True,
     add_completion=False,
@@ -44,30 +109,24 @@ def _root(
     """Training-free multi-label text classification with masked-diffusion language models."""
 
 
-app.command(no_args_is_help=True)(classify)
-app.command(no_args_is_help=True)(calibrate)
-app.command(no_args_is_help=True)(evaluate)
-app.command(no_args_is_help=True)(compare)
-app.command(no_args_is_help=True)(headroom)
-app.command(no_args_is_help=True)(diagnose)
-app.command("compare-attention", no_args_is_help=True)(compare_attention)
-app.command(no_args_is_help=True)(shortlist)
-app.command(no_args_is_help=True)(ensemble)
-app.command(no_args_is_help=True)(baseline)
-app.command()(datasets)
-app.command()(models)
+for panel, commands in (("Use", USE), ("Research", RESEARCH)):
+    for name, command in commands.items():
+        app.command(name, rich_help_panel=panel, no_args_is_help=name not in WITHOUT_ARGUMENTS)(command)
 
 
 def main() -> None:
-    """Runs a command. Exit code 0: done; 1: some rows failed, the others were written; 2: a mistake to mend."""
-    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
-        sys.stdout.reconfigure(encoding="utf-8")  # files and pipes get UTF-8, whatever the locale says
+    """Runs a command."""
+    open_streams()
+    if not os.environ.get("COLUMNS", "1").strip("0"):
+        del os.environ["COLUMNS"]  # rich would print no help for a width of 0
     tell_warnings()
     try:
         app()
-    except SetScoreError as error:
-        errors.print(f"[bold red]error:[/] {literal(str(error))}", soft_wrap=True)  # [MASK] in a message is just text
-        sys.exit(2)
-    except BrokenPipeError:  # the reader of our output has seen enough
-        sys.stderr.close()
-        sys.exit(0)
+    except Exception as error:
+        if os.environ.get("SETSCORE_DEBUG") == "1":
+            traceback.print_exc()
+        about = " ".join(f"{type(error).__name__}: {error}".split())
+        _tell("internal error:", f"{about}, please report it. SETSCORE_DEBUG=1 shows where it happened.")
+        sys.exit(OURS)
+    finally:
+        settle_streams()

@@ -1,46 +1,60 @@
-"""`setscore classify`: texts, a file or standard input to labels."""
+"""`setscore classify`: texts, a file or standard input to labels. A view of `SetScoreClassifier.classify`."""
 
 import io
 import sys
-import warnings
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
+from time import monotonic
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
-from setscore.cli.console import errors, progress, remark
-from setscore.cli.output import Answer, check_format, write
-from setscore.datasets import DOCUMENT_FILES, Columns, InputRow, parse_labels, read_documents, read_stream, text_rows
-from setscore.errors import (
-    ScoreError,
-    SetScoreError,
-    TruncationWarning,
-    counted,
-    plural,
-    truncation,
-    unknown_name,
+from setscore.cli.console import errors, remark
+from setscore.cli.output import Layout, Line, Output
+from setscore.datasets import (
+    DOCUMENT_FILES,
+    Columns,
+    InputRow,
+    count_documents,
+    likely_not_english,
+    read_documents,
+    read_stream,
 )
+from setscore.errors import SetScoreError, counted, plural, truncation, unknown_name
+from setscore.predictions import Predictions
 from setscore.records import Document
 
-BLOCK_QUESTIONS = 4096  # asked at a time; answers are written and progress is shown after each block
-# Labels, probabilities, whether the text was cut, and labels that are undecided where there is abstention.
-Outcome = tuple[tuple[str, ...], dict[str, float], bool, tuple[str, ...] | None]
-SAVED = (
-    "labels", "scorer", "template", "backbone", "attention", "verbalizer",
-    "long_documents", "pool", "shortlist", "blend",
-)  # fmt: skip
+# A block is scored, written and forgotten before the next is read. It ends at so many questions or characters, about
+# two seconds on two cores, or when its first row has waited so many seconds for others.
+BLOCK_QUESTIONS = 4096
+BLOCK_CHARACTERS = 65_536
+PATIENCE = 2.0
+EMBEDDED = "setscore-mini"
+SHORTEST = 20  # characters of a text whose language can be told
+MOST_IDS = 1_000_000  # that are kept to find those that stand twice
+SAVED = ("labels", *(field.name for field in fields(options.Model)))  # what a saved classifier has of its own
 
 Labels = Annotated[
     str | None, typer.Option("--labels", "-l", help="Names separated by commas, or a .txt, .csv, .yaml or .json file.")
 ]
 File = Annotated[
-    Path | None, typer.Option("--file", "-f", help="A .txt (a document a line), .csv or .jsonl file; - for stdin.")
+    Path | None, typer.Option("--file", "-f", help=f"A {', '.join(DOCUMENT_FILES)} file, or .gz of one; - for stdin.")
+]
+Classifier = Annotated[
+    Path | None,
+    typer.Option(
+        help="A saved classifier (setscore calibrate --out, or save in Python), in place of labels and settings."
+    ),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Your consent to what the model of a --classifier needs: remote-code or pickle. May be repeated.",
+        show_default=False,
+    ),
 ]
 
 
@@ -51,20 +65,28 @@ def classify(
     texts: Annotated[list[str] | None, typer.Argument(help="Documents, each in quotes.", show_default=False)] = None,
     labels: Labels = None,
     file: File = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A file for the results, in place of standard output.")
+    ] = None,
     form: Annotated[str, typer.Option("--format", help="table, json, jsonl or csv.")] = "table",
     with_text: Annotated[bool, typer.Option("--with-text", help="Repeat each text in json, jsonl and csv.")] = False,
+    keep_columns: Annotated[
+        bool, typer.Option("--keep-columns", help="Repeat the file's own columns in json, jsonl and csv, before ours.")
+    ] = False,
+    top_k: Annotated[
+        int | None, typer.Option(min=1, help="At most so many labels of a document, the most probable ones.")
+    ] = None,
+    threshold: Annotated[float, typer.Option(help="Probability from which a label applies.")] = 0.5,
+    classifier: Classifier = None,
+    allow: Allow = None,
     asked: options.Model,
-    threshold: Annotated[float, typer.Option(min=0, max=1, help="Probability from which a label applies.")] = 0.5,
-    classifier: Annotated[
-        Path | None,
+    input_format: Annotated[
+        str | None,
         typer.Option(
-            help="A saved classifier (setscore calibrate --out, or save in Python), in place of labels and settings."
+            help=f"{', '.join(known[1:] for known in DOCUMENT_FILES)}; without it by the file's ending, txt for stdin."
         ),
     ] = None,
-    input_format: Annotated[
-        str | None, typer.Option(help="txt, csv or jsonl; by the file's ending without it, txt for stdin.")
-    ] = None,
-    text_column: Annotated[str, typer.Option(help="CSV column or JSONL field with the text.")] = "text",
+    text_column: Annotated[str, typer.Option(help="Column or field with the text.")] = "text",
     id_column: options.IdColumn = None,
     candidates_column: Annotated[
         str, typer.Option(help="... with the labels to ask for this document only, if there is one.")
@@ -76,53 +98,164 @@ def classify(
 
         setscore classify "Crude prices fell again." --labels oil,sports,music
 
-        setscore classify --file tickets.csv --text-column body --labels labels.yaml --format jsonl > out.jsonl
+        setscore classify --file tickets.csv --text-column body --labels labels.yaml --format csv --output out.csv
+
+        setscore classify --file new.xlsx --classifier classifier.json --keep-columns --format jsonl > out.jsonl
 
         cat notes.txt | setscore classify --labels labels.txt --format csv
     """
-    check_format(form)
-    if classifier is not None:
-        _refuse_settings(context)
-        model = SetScoreClassifier.load(classifier)
-        if options.given(context, ["threshold"]):
-            model = model.with_threshold(threshold)
-    elif labels is None:
-        raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
+    if classifier is None:
+        model = _described(labels, asked, threshold, allow)
     else:
-        model = asked.classifier().set_params(labels=parse_labels(labels), threshold=threshold)
-    if form == "csv" and (bars := [name for name in model.classes_ if "|" in name]):
+        model = _saved(classifier, context, threshold, allow)
+    if form == "csv":
+        _warn_of_bars(model)
+    if keep_columns and form == "table":
+        raise SetScoreError("a table has no room for --keep-columns; add --format csv, json or jsonl.")
+    columns = Columns(text_column, id_column, candidates_column)
+    rows, total = _rows(texts, file, input_format, columns)
+    _refuse_same(file, output)
+    tally = Tally(model.backbone)
+    same = [name for name, column in (("id", id_column or "id"), ("text", text_column)) if name == column]
+    out = Output(Layout(form, with_text, top_k, same), output, total)
+    try:
+        with out:
+            for block in _blocks(rows, max(1, BLOCK_QUESTIONS // len(model.labels))):
+                documents = [row.document or Document("", row.id) for row in block]
+                found = model.classify(documents, progress=out.progress)
+                out.write(found, tally.lines(block, found, keep=keep_columns))
+    except KeyboardInterrupt as interrupted:
+        remark(f"interrupted: {out.told()}")
+        raise typer.Exit(130) from interrupted
+    except SetScoreError:
+        if out.rows:
+            remark(out.told())
+        raise
+    if output is not None and out.rows:
+        remark(out.told())
+    tally.report()
+
+
+def _described(
+    labels: str | None, asked: options.Model, threshold: float, allow: Sequence[str] | None
+) -> SetScoreClassifier:
+    """The classifier that the options describe; a mistake in them is an error before anything is read."""
+    if allow:
+        raise SetScoreError("--allow is for --classifier; with --backbone write hf:<id>?allow=remote-code.")
+    if labels is None:
+        raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
+    return asked.classifier(labels, threshold=threshold)
+
+
+def _saved(path: Path, context: typer.Context, threshold: float, allow: Sequence[str] | None) -> SetScoreClassifier:
+    """The classifier that was saved, with another threshold if one is given."""
+    if named := options.given(context, SAVED):
+        raise SetScoreError(f"a saved classifier has its own settings; remove {', '.join(named)} or --classifier.")
+    model = SetScoreClassifier.load(path, allow=allow or [])
+    if options.given(context, ["threshold"]):
+        model = model.with_threshold(threshold)
+    return model.check()
+
+
+def _warn_of_bars(model: SetScoreClassifier) -> None:
+    if bars := [name for name in model.classes_ if "|" in name]:
         remark(
             f"the label {bars[0]!r} has | in its name, which stands between labels in the column labels too: read the"
             " label's own column, or write --format jsonl."
         )
-    rows, total = _rows(texts, file, input_format, Columns(text_column, id_column, candidates_column))
-    tally = Tally()
-    with progress() as bar:
-        task = bar.add_task("classifying", total=total)
-        answers = _answers(model, rows, tally)
-        abstains = model.current_calibration().margin > 0
-        told = _advance(answers, lambda: bar.advance(task))
-        first = list(islice(told, 1))  # settings that do not go together are an error before anything is written
-        write(form, chain(first, told), tuple(model.classes_), with_text=with_text, abstains=abstains)
-    tally.report()
+
+
+def _rows(
+    texts: list[str] | None, file: Path | None, input_format: str | None, columns: Columns
+) -> tuple[Iterable[InputRow], int | None]:
+    """The rows, and how many there are where that is known."""
+    if texts and file:
+        raise SetScoreError("give texts or --file, not both.")
+    if texts and len(texts) == 1 and _looks_like_a_file(texts[0]):
+        raise SetScoreError(f"{texts[0]!r} looks like a file; write --file {texts[0]}.")
+    suffix = None if input_format is None else f".{input_format}"
+    if suffix is not None and suffix not in DOCUMENT_FILES:
+        raise SetScoreError(unknown_name("input format", suffix[1:], [known[1:] for known in DOCUMENT_FILES]))
+    if texts:
+        rows = (
+            InputRow(number, str(number), Document(text, str(number)), None) for number, text in enumerate(texts, 1)
+        )
+        return rows, len(texts)
+    if file is not None and str(file) != "-":
+        total = count_documents(file, columns, suffix=suffix) if errors.is_terminal else None
+        return read_documents(file, columns, suffix=suffix), total
+    if sys.stdin.isatty():
+        errors.print("reading documents from the keyboard, one a line; end with Ctrl-D")
+    # Bytes that are not UTF-8 become an error of their row, whatever the locale says.
+    stream = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", errors="surrogateescape", newline="")
+    return read_stream(stream, suffix, columns), None
+
+
+def _looks_like_a_file(text: str) -> bool:
+    return text == "-" or (Path(text).suffix in (*DOCUMENT_FILES, ".gz", ".xz") and not any(map(str.isspace, text)))
+
+
+def _refuse_same(file: Path | None, output: Path | None) -> None:
+    """Documents are read while results are written, so that a file which is both would be lost."""
+    if file is not None and output is not None and file.exists() and output.exists() and file.samefile(output):
+        raise SetScoreError(f"--output is the file that is read, {file}. Name another one.")
+
+
+def _blocks(rows: Iterable[InputRow], size: int) -> Iterator[list[InputRow]]:
+    block: list[InputRow] = []
+    characters, since = 0, 0.0
+    for row in rows:
+        since = since if block else monotonic()
+        block.append(row)
+        characters += 0 if row.document is None else len(row.document.text)
+        if len(block) >= size or characters >= BLOCK_CHARACTERS or monotonic() - since > PATIENCE:
+            yield block
+            block, characters = [], 0
+    if block:
+        yield block
 
 
 class Tally:
     """What the end of a run reports: nothing is dropped or cut in silence."""
 
-    def __init__(self) -> None:
-        self.rows = self.failed = self.truncated = self.repeated = self.dropped = 0
+    def __init__(self, backbone: object) -> None:
+        self.rows = self.failed = self.truncated = self.dropped = self.repeated = self.unnamed = self.foreign = 0
         self._numbers: dict[str, int] = {}  # of the row that had an id first
-        self._first = ""
+        self._first_repeated = self._first_unnamed = self._first_foreign = ""
+        self._english_only = isinstance(backbone, str) and backbone.partition("?")[0] == EMBEDDED
 
-    def note(self, row: InputRow) -> None:
-        """Counts a row. One whose id has been there before is kept, but joining outputs by id would mix them up."""
-        self.rows += 1
-        self.failed += row.document is None
-        if row.id in self._numbers:
+    def lines(self, block: Sequence[InputRow], found: Predictions, *, keep: bool) -> list[Line]:
+        """What is written of each row, counted; an error names the row in the file."""
+        self.rows += len(block)
+        self.failed += len(found.errors)
+        self.truncated += int(found.scores.truncated.sum())
+        self.dropped += found.dropped
+        lines = []
+        for row, prediction in zip(block, list(found), strict=True):
+            told = prediction
+            if prediction.error is not None:
+                told = replace(prediction, error=f"row {row.number} {row.problem or prediction.error}")
+            text = "" if row.document is None else row.document.text
+            if row.own_id or row.id != str(row.number):  # a bare number is no other row's id
+                self._note_id(row)
+            if self._english_only and len(text) >= SHORTEST and likely_not_english(text):
+                self.foreign += 1
+                self._first_foreign = self._first_foreign or f"row {row.number}"
+            lines.append(Line(told, text, row.values if keep else {}))
+        return lines
+
+    def _note_id(self, row: InputRow) -> None:
+        """A row whose id has been there before is kept, but joining outputs by id would mix them up."""
+        if not row.own_id:
+            if row.document is not None:
+                self.unnamed += 1
+                self._first_unnamed = self._first_unnamed or row.id
+        elif row.id in self._numbers:
             self.repeated += 1
-            self._first = self._first or f"{row.id!r} in rows {self._numbers[row.id]} and {row.number}"
-        elif row.id != str(row.number):  # a number that stands in cannot come again, so long streams keep nothing
+            self._first_repeated = (
+                self._first_repeated or f"{row.id!r} in rows {self._numbers[row.id]} and {row.number}"
+            )
+        elif len(self._numbers) < MOST_IDS:
             self._numbers[row.id] = row.number
 
     def report(self) -> None:
@@ -132,106 +265,25 @@ class Tally:
             remark(
                 f"the shortlist left out {counted(self.dropped, 'pair')} of document and label; they count as negative."
             )
+        if self.foreign:
+            are = f"{self.foreign} of {counted(self.rows, 'document')} {plural(self.foreign, 'is', 'are')}"
+            remark(
+                f"{are} likely not in English, the only language that {EMBEDDED} reads, so that their labels mean"
+                f" little; the first is {self._first_foreign}."
+            )
+        if self.unnamed:
+            have = f"{counted(self.unnamed, 'row')} {plural(self.unnamed, 'has', 'have')}"
+            remark(f"{have} no id, though others have; the number stands in, as in {self._first_unnamed!r}.")
         if self.repeated:
             remark(
                 f"{self.repeated} of {counted(self.rows, 'row')} {plural(self.repeated, 'repeats', 'repeat')} an id,"
-                f" the first is {self._first}; all rows are kept."
+                f" the first is {self._first_repeated}; all rows are kept."
             )
+        if len(self._numbers) >= MOST_IDS:
+            remark(f"ids were compared with the first {MOST_IDS:,} alone.")
         if self.rows == 0:
             raise SetScoreError("there were no documents. Give texts, a --file with some, or lines to standard input.")
         if self.failed:
             others = "; the others were classified." if self.failed < self.rows else "."
             errors.print(f"[bold red]{self.failed} of {counted(self.rows, 'row')} failed[/]{others}")
             raise typer.Exit(1)
-
-
-def _refuse_settings(context: typer.Context) -> None:
-    if named := options.given(context, SAVED):
-        raise SetScoreError(f"a saved classifier has its own settings; remove {', '.join(named)} or --classifier.")
-
-
-def _rows(
-    texts: list[str] | None, file: Path | None, input_format: str | None, columns: Columns
-) -> tuple[Iterable[InputRow], int | None]:
-    if texts and file:
-        raise SetScoreError("give texts or --file, not both.")
-    if texts and len(texts) == 1 and (Path(texts[0]).suffix in DOCUMENT_FILES or texts[0] == "-"):
-        raise SetScoreError(f"{texts[0]!r} looks like a file; write --file {texts[0]}.")
-    suffix = None if input_format is None else f".{input_format}"
-    if suffix is not None and suffix not in DOCUMENT_FILES:
-        raise SetScoreError(unknown_name("input format", suffix[1:], [known[1:] for known in DOCUMENT_FILES]))
-    if texts:
-        return text_rows(texts), len(texts)
-    if file is not None and str(file) != "-":
-        rows = list(read_documents(file, columns, suffix=suffix))
-        return rows, len(rows)
-    if sys.stdin.isatty():
-        errors.print("reading documents from the keyboard, one a line; end with Ctrl-D")
-    # Bytes that are not UTF-8 become an error of their row, whatever the locale says.
-    stream = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", errors="surrogateescape")
-    return read_stream(stream, suffix or ".txt", columns), None
-
-
-def _answers(model: SetScoreClassifier, rows: Iterable[InputRow], tally: Tally) -> Iterator[Answer]:
-    """Answers in the order of the rows, a block at a time."""
-    iterator = iter(rows)
-    names = set(model.classes_)
-    size = max(1, BLOCK_QUESTIONS // len(names))
-    while block := list(islice(iterator, size)):
-        block = [_check_candidates(row, names) for row in block]
-        good = [row.document for row in block if row.document is not None]
-        scored = iter(_outcomes(model, good, tally))
-        for row in block:
-            outcome = None if row.document is None else next(scored)
-            if isinstance(outcome, ScoreError):
-                row = replace(row, document=None, problem=f"could not be scored: {outcome}")  # noqa: PLW2901
-            tally.note(row)
-            if row.document is None or outcome is None or isinstance(outcome, ScoreError):
-                yield Answer(row.id, error=f"row {row.number} {row.problem}")
-            else:
-                labels, probabilities, truncated, doubtful = outcome
-                text = row.document.text
-                yield Answer(row.id, text, labels, probabilities, truncated=truncated, undecided=doubtful)
-
-
-def _outcomes(model: SetScoreClassifier, documents: list[Document], tally: Tally) -> list[Outcome | ScoreError]:
-    """What is found for each document. One that has no number for an answer is parted from the others by halves."""
-    try:
-        return list(_classified(model, documents, tally))
-    except ScoreError as error:
-        if len(documents) == 1:
-            return [error]
-        half = len(documents) // 2
-        return _outcomes(model, documents[:half], tally) + _outcomes(model, documents[half:], tally)
-
-
-def _check_candidates(row: InputRow, names: set[str]) -> InputRow:
-    unknown = [name for name in (row.document.candidates or () if row.document else ()) if name not in names]
-    return InputRow(row.number, row.id, None, f"asks an {unknown_name('label', unknown[0], names)}") if unknown else row
-
-
-def _classified(model: SetScoreClassifier, documents: list[Document], tally: Tally) -> Iterator[Outcome]:
-    if not documents:
-        return
-    names = tuple(model.classes_)
-    candidates = [document.candidates or names for document in documents]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruncationWarning)  # counted and reported at the end
-        scores = model.score_documents(documents, candidates=candidates)
-    tally.truncated += int(scores.truncated.sum())
-    tally.dropped += sum(len(set(asked)) for asked in candidates) - int(scores.scored.sum())
-    calibration = model.current_calibration()
-    probabilities, decisions = calibration.transform(scores.log_odds), calibration.predict(scores.log_odds)
-    undecided = calibration.undecided(scores.log_odds) if calibration.margin else None
-    for row in range(len(documents)):
-        asked = np.flatnonzero(scores.scored[row])
-        ranked = asked[np.argsort(-probabilities[row, asked], kind="stable")]
-        applies = tuple(names[i] for i in ranked if decisions[row, i])
-        doubtful = None if undecided is None else tuple(names[i] for i in ranked if undecided[row, i])
-        yield applies, {names[i]: float(probabilities[row, i]) for i in asked}, bool(scores.truncated[row]), doubtful
-
-
-def _advance(answers: Iterator[Answer], step: Callable[[], None]) -> Iterator[Answer]:
-    for answer in answers:
-        step()
-        yield answer

@@ -1,11 +1,15 @@
 """Where commands print: results to standard output, everything else to standard error."""
 
+import errno
+import io
 import os
 import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TextIO
+from contextlib import suppress
+from functools import partial
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,10 +18,49 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from setscore.errors import SetScoreError, counted
 
 WIDTH = 120  # of tables in a file or a pipe, where no terminal sets it
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line ends
+# All but tabs and line ends, and what Python keeps of bytes that are no text.
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
-results = Console(highlight=False, width=None if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDTH)
-errors = Console(stderr=True, highlight=False)
+
+class Screen(Console):
+    """rich's console without its own opinions: on a width of 0, and on a reader that has seen enough."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        stream = sys.stderr if stderr else sys.stdout
+        asked = os.environ.get("COLUMNS", "")
+        width = int(asked) if asked.isdigit() else 0  # rich prints nothing at all for COLUMNS=0
+        if width == 0 and not (stream is not None and stream.isatty()):
+            width = WIDTH
+        others = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+        super().__init__(stderr=stderr, highlight=False, width=width or None, _environ=others)
+
+    def on_broken_pipe(self) -> None:
+        """rich would end the process with status 1; `setscore.cli` decides that."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+class Remarks(Screen):
+    """Standard error. If it is full or gone there is nobody to tell, and results still go their way."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        with suppress(OSError):
+            super().print(*objects, **options)
+
+
+class Absent(io.TextIOBase):
+    """Stands for a standard output that the caller has closed (`>&-`): writing to it is an error, as on a full disk."""
+
+    encoding = "utf-8"
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:  # noqa: ARG002
+        raise OSError(errno.EBADF, "it is closed")
+
+
+results = Screen()
+errors = Remarks(stderr=True)
 
 
 def remark(text: str) -> None:
@@ -27,7 +70,44 @@ def remark(text: str) -> None:
 
 def literal(text: str) -> str:
     """Text as it is: brackets are no markup, and what would steer a terminal is shown, as in \\x1b."""
-    return escape(CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text))
+    return escape(CONTROL.sub(_shown, text))
+
+
+def _shown(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+def open_streams() -> None:
+    """Makes the standard streams fit to be used, whatever the caller did to them."""
+    # Python has no object for a stream that is closed, and the next file that is opened would take its number.
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    if sys.stdin is None:
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = Absent()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        if isinstance(sys.stdout.buffer, io.RawIOBase):
+            # PYTHONUNBUFFERED: Python forgets what a write that a signal interrupted did not write.
+            sys.stdout = open(sys.stdout.fileno(), "w", closefd=False)  # noqa: SIM115
+        # Files and pipes get UTF-8, whatever the locale says; a terminal that cannot show a sign shows its number.
+        encoding = None if sys.stdout.isatty() else "utf-8"
+        sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace")
+
+
+def settle_streams() -> None:
+    """Writes what is left. What cannot be written has been told; Python would tell it again and change the status."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+                stream.flush()
 
 
 def tell_warnings() -> None:
@@ -51,10 +131,14 @@ def tell_warnings() -> None:
     warnings.showwarning = show
 
 
+# A bar on standard error, gone when done. It must not catch standard output: results are never its business.
+bar_of = partial(Progress, console=errors, transient=True, redirect_stdout=False)
+
+
 def progress() -> Progress:
-    """On standard error, gone when done, and silent when nobody watches."""
+    """A bar for several parts of a task; silent when nobody watches."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
+    return bar_of(*columns, disable=not errors.is_terminal)
 
 
 def watch(bar: Progress, name: str) -> Callable[[str, int, int, str], None]:

@@ -1,8 +1,9 @@
 """Options that several commands share: declared once, in groups, with what they mean."""
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,17 +11,15 @@ from typing import Annotated, Any
 import typer
 
 import setscore.calibration as calibrations
-from setscore import prompts, scorers
-from setscore.backbones import load_backbone
+from setscore import scorers
 from setscore.classifier import SetScoreClassifier
-from setscore.datasets import Columns, Dataset, find_source, load_files, parse_labels, read_documents
+from setscore.datasets import Columns, Dataset, find_source, load_files, read_documents, read_labels
 from setscore.datasets.documents import left_out
-from setscore.ensemble import blend_of
-from setscore.errors import DataFileError, SetScoreError
+from setscore.datasets.labels import LABEL_FILES
+from setscore.errors import DataFileError, LabelError, SetScoreError, brief
 from setscore.experiments import PAPER_SETS, prepare, prepare_file
 from setscore.experiments.slices import SLICES, Experiment
 from setscore.records import LabelSet
-from setscore.shortlist import shortlist_of
 
 CALIBRATION = (
     f"{', '.join(calibrations.CALIBRATIONS)}; with options as in platt?objective=macro_f1&most=3 (docs, Calibration)."
@@ -32,10 +31,11 @@ DataDir = Annotated[
 Save = Annotated[
     Path | None, typer.Option(help="A folder for the scores: re-used, and gone on with after an interruption.")
 ]
-Backbone = Annotated[str, typer.Option(help="See `setscore models`.")]
-Template = Annotated[str, typer.Option(help="A question by name, or with {label} in it.")]
-Attention = Annotated[str, typer.Option(help="auto, shared or exact.")]
-Verbalizer = Annotated[str, typer.Option(help="The answers to compare.")]
+METHOD = "How labels are asked"  # the heading of these options in the help
+Backbone = Annotated[str, typer.Option(help="See `setscore models`.", rich_help_panel=METHOD)]
+Template = Annotated[str, typer.Option(help="A question by name, or with {label} in it.", rich_help_panel=METHOD)]
+Attention = Annotated[str, typer.Option(help="auto, shared or exact.", rich_help_panel=METHOD)]
+Verbalizer = Annotated[str, typer.Option(help="The answers to compare.", rich_help_panel=METHOD)]
 IdColumn = Annotated[
     str | None, typer.Option(help="... with the document's id; id where there is one, else row numbers.")
 ]
@@ -71,18 +71,28 @@ class Model:
     """How the labels are asked."""
 
     scorer: Annotated[
-        str, typer.Option(help=f"The method: {', '.join(scorers.SCORERS)}; with options as in permutation?orders=8.")
+        str,
+        typer.Option(
+            help=f"The method: {', '.join(scorers.SCORERS)}; with options as in permutation?orders=8.",
+            rich_help_panel=METHOD,
+        ),
     ] = "per_label"
     backbone: Backbone = "setscore-mini"
     template: Template = "express"
     attention: Attention = "auto"
     verbalizer: Verbalizer = "yes/no"
-    long_documents: Annotated[str, typer.Option(help="truncate, chunk into overlapping windows, or auto.")] = "auto"
-    pool: Annotated[str, typer.Option(help="How windows become one score: logmeanexp, mean or max.")] = "logmeanexp"
+    long_documents: Annotated[
+        str, typer.Option(help="truncate, chunk into overlapping windows, or auto.", rich_help_panel=METHOD)
+    ] = "auto"
+    pool: Annotated[
+        str, typer.Option(help="How windows become one score: logmeanexp, mean or max.", rich_help_panel=METHOD)
+    ] = "logmeanexp"
     shortlist: Annotated[
         str | None,
         typer.Option(
-            help="Ask only so many labels of a document: 32, cosine:32 (the paper's), or parents.", show_default=False
+            help="Ask only so many labels of a document: 32, cosine:32 (the paper's), or parents.",
+            show_default=False,
+            rich_help_panel=METHOD,
         ),
     ] = None
     blend: Annotated[
@@ -90,19 +100,32 @@ class Model:
         typer.Option(
             help="Averaged with a cosine: cosine (all-MiniLM-L6-v2, extra sbert), own-cosine (setscore-mini).",
             show_default=False,
+            rich_help_panel=METHOD,
+        ),
+    ] = None
+    competition: Annotated[
+        float | None,
+        typer.Option(
+            help="How much the labels of a document compete before anything is fitted: 0 asks each for itself, 1 takes"
+            " one; each model has its own number.",
+            show_default=False,
+            rich_help_panel=METHOD,
         ),
     ] = None
 
-    def classifier(self, *, several: bool = False) -> SetScoreClassifier:
-        """Without labels; a mistake in the settings is an error before anything is read or fetched."""
-        if len(self.scorers()) > 1 and not several:
-            raise SetScoreError(f"one scorer is needed here, got {self.scorer!r}; setscore compare takes several.")
-        for name in self.scorers():
-            scorers.make(name, prompts.Template.of(self.template), scorers.Reading(self.long_documents, self.pool))
-        shortlist_of(self.shortlist)
-        blend_of(self.blend)
-        load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
-        return SetScoreClassifier(**vars(self))
+    def classifier(
+        self, labels: str | None = None, *, threshold: float = 0.5, several: bool = False
+    ) -> SetScoreClassifier:
+        """The classifier, with labels as the command line has them; a mistake is an error before anything is read."""
+        names = self.scorers()
+        if len(names) > 1:
+            if not several:
+                raise SetScoreError(f"one scorer is needed here, got {self.scorer!r}; setscore compare takes several.")
+            for name in names:
+                replace(self, scorer=name).classifier(labels, threshold=threshold)
+        inventory = None if labels is None else parse_labels(labels)
+        made = SetScoreClassifier(inventory, threshold=threshold, **vars(self))
+        return made if len(names) > 1 else made.check()
 
     def scorers(self) -> tuple[str, ...]:
         """Names separated by commas; most commands take one."""
@@ -188,6 +211,22 @@ class Own:
             separator=self.separator,
             ignore_unknown=self.ignore_unknown,
         )
+
+
+def parse_labels(text: str) -> LabelSet:
+    """The inventory: from the name of a file, or names separated by commas."""
+    if Path(text).suffix.lower() in LABEL_FILES or ("," not in text and _is_file(text)):
+        return read_labels(text)
+    if "," not in text and re.search(r"\.[A-Za-z]{2,5}$", text):
+        raise LabelError(f"{brief(text)} looks like a file; a label file ends in {', '.join(LABEL_FILES)}.")
+    return LabelSet.of([name.strip() for name in text.split(",")] if text.strip() else [])
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except OSError:  # a name longer than a file may have
+        return False
 
 
 def experiments(

@@ -1,137 +1,368 @@
-"""The formats of `setscore classify`: a table to read, JSON, JSONL and CSV for machines."""
+"""What `setscore classify` writes: a table to read, JSON, JSONL and CSV for machines; to standard output or a file."""
 
 import csv
+import io
 import json
+import signal
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self, TextIO
 
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from setscore.cli.console import literal, results
-from setscore.errors import SetScoreError, unknown_name
+from setscore.cli.console import bar_of, errors, literal, results
+from setscore.errors import SetScoreError, counted, plural, unknown_name
+from setscore.predictions import Prediction, Predictions
+from setscore.records import Progress
 
 BAR = 24  # characters of a full bar
 SNIPPET = 320  # characters of a document that a table shows
 SHOWN = 12  # labels a table shows, unless more apply
+A_POINT = 0.01  # of probability: from here on a table shows what the model answered before labels competed
+COMPETES = (
+    "In brackets: the model's answer to that question alone. Before `fit` the labels of a document compete;"
+    " --competition 0 asks each for itself."
+)
 
 
 @dataclass(frozen=True)
-class Answer:
-    """One row's outcome: its labels and the probability of each label asked, or the error.
+class Line:
+    """What is written of one row: what was found, its text, and its other columns where they are kept."""
 
-    `undecided` are labels too near to their threshold, where the calibration has a margin for that; else None.
-    """
-
-    id: str
+    prediction: Prediction
     text: str = ""
-    labels: tuple[str, ...] = ()
-    probabilities: dict[str, float] | None = None
-    error: str | None = None
-    truncated: bool = False
-    undecided: tuple[str, ...] | None = None
+    kept: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What is written: the labels there are, whether texts are repeated, whether some labels may be undecided."""
+    """What is asked of the output.
 
-    label_names: tuple[str, ...]
+    form       a name of WRITERS
+    with_text  whether texts are repeated
+    top        how many labels of a document are written at most, the most probable ones; None for all
+    same       columns that are ours and those of the file at once, so that both may have them: its id, its text
+    """
+
+    form: str
     with_text: bool = False
-    abstains: bool = False
+    top: int | None = None
+    same: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        if self.form not in WRITERS:
+            raise SetScoreError(unknown_name("format", self.form, WRITERS))
 
 
-def write(
-    form: str,
-    answers: Iterable[Answer],
-    label_names: tuple[str, ...],
-    *,
-    with_text: bool = False,
-    abstains: bool = False,
-) -> None:
-    """Prints answers as they come; a table shows the beginning of the text anyway."""
-    WRITERS[form](answers, Layout(label_names, with_text, abstains))
-    sys.stdout.flush()
+class Writer(Protocol):
+    """A format, as text: what stands before the first block, a row, and what stands after the last."""
+
+    def __init__(self, layout: Layout, *, screen: bool) -> None: ...
+    def begin(self, found: Predictions, lines: Sequence[Line]) -> str: ...
+    def row(self, line: Line) -> str: ...
+    def end(self) -> str: ...
 
 
-def check_format(form: str) -> str:
-    if form not in WRITERS:
-        raise SetScoreError(unknown_name("format", form, WRITERS))
-    return form
+class Output:
+    """Rows on their way out, a block at a time: each is written whole and flushed, so that Ctrl-C loses little.
+
+    `rows` counts those that are out. A file that is there stays as it is until the first block is ready.
+    """
+
+    def __init__(self, layout: Layout, path: Path | None, total: int | None) -> None:
+        self.layout, self.path, self.rows = layout, path, 0
+        self._is_new = path is not None and not path.exists()
+        self._file = None if path is None else _opened(path)
+        self._writer = WRITERS[layout.form](layout, screen=path is None)
+        columns = (TextColumn("classifying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        self._bar = bar_of(*columns, disable=not errors.is_terminal)
+        self._task = self._bar.add_task("", total=total)
+        # Told how far scoring a block is; None when nobody watches.
+        self.progress: Progress | None = None if self._bar.disable else self._advance
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        try:
+            if self.rows and not isinstance(error, OSError):  # whatever stopped the run, what is there can be read
+                self._put(self._writer.end())
+        except BrokenPipeError:
+            if error is None:
+                raise
+        finally:
+            self._bar.stop()
+            if self.path is not None and self._file is not None:
+                with suppress(OSError):
+                    self._file.close()
+                    if self._is_new and not self.rows:
+                        self.path.unlink()
+
+    def write(self, found: Predictions, lines: Sequence[Line]) -> None:
+        """A block."""
+        lines = [replace(line, prediction=_top(line.prediction, self.layout.top)) for line in lines]
+        text = "" if self.rows else self._writer.begin(found, lines)
+        text += "".join(map(self._writer.row, lines))
+        with _whole():
+            self._put(text)
+            self.rows += len(lines)
+        self._bar.update(self._task, completed=self.rows)
+
+    def told(self) -> str:
+        """How many rows are where."""
+        return f"{counted(self.rows, 'row')} written{'' if self.path is None else f' to {self.path}'}."
+
+    def _advance(self, what: str, done: int, total: int) -> None:  # noqa: ARG002 -- every progress is told so
+        self._bar.update(self._task, completed=self.rows + done)
+
+    def _put(self, text: str) -> None:
+        stream = self._file or sys.stdout
+        shared = not self._bar.disable and stream.isatty()
+        if shared:  # the bar makes room on a terminal that results go to as well
+            self._bar.stop()
+        try:
+            if self.rows == 0 and self.path is not None and self.path.is_file():
+                stream.truncate(0)
+            stream.write(text)
+            stream.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            where = "standard output" if self.path is None else str(self.path)
+            before = f"{counted(self.rows, 'row')} {plural(self.rows, 'was', 'were')} written before"
+            raise SetScoreError(f"{where} cannot be written: {error.strerror or error}; {before}.") from error
+        if shared and text.endswith("\n"):  # a list of JSON may go on in this line
+            self._bar.start()
 
 
-def _record(answer: Answer, with_text: bool) -> dict[str, Any]:
-    if answer.error is not None:
-        return {"id": answer.id, "error": answer.error}
-    text = {"text": answer.text} if with_text else {}
-    probabilities = {label: round(p, 6) for label, p in (answer.probabilities or {}).items()}
-    record = {"id": answer.id, **text, "labels": list(answer.labels), "probabilities": probabilities}
-    if answer.undecided is not None:
-        record["undecided"] = list(answer.undecided)
-    return record | ({"truncated": True} if answer.truncated else {})
+def _opened(path: Path) -> TextIO:
+    """The file, its content still there; one that cannot be written is an error before anything is scored."""
+    try:
+        return path.open("a", encoding="utf-8", errors="backslashreplace", newline="")
+    except OSError as error:
+        raise SetScoreError(f"{path} cannot be written: {error.strerror}.") from error
 
 
-def _lines(answers: Iterable[Answer], with_text: bool) -> Iterator[str]:
-    return (json.dumps(_record(answer, with_text), ensure_ascii=False) for answer in answers)
+@contextmanager
+def _whole() -> Iterator[None]:
+    """Ctrl-C waits until a block is written; a second one does not, because the reader may never read on."""
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not usual or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught = False
+
+    def wait(*_: Any) -> None:
+        nonlocal caught
+        if caught:
+            raise KeyboardInterrupt
+        caught = True
+
+    signal.signal(signal.SIGINT, wait)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if caught:
+        raise KeyboardInterrupt
 
 
-def _jsonl(answers: Iterable[Answer], layout: Layout) -> None:
-    for line in _lines(answers, layout.with_text):
-        sys.stdout.write(line + "\n")
+def _top(prediction: Prediction, most: int | None) -> Prediction:
+    """With the `most` likeliest labels alone."""
+    if most is None or len(prediction.probabilities) <= most:
+        return prediction
+    likeliest = set(sorted(prediction.probabilities, key=lambda name: -prediction.probabilities[name])[:most])
+    doubtful = prediction.undecided
+    return replace(
+        prediction,
+        labels=tuple(name for name in prediction.labels if name in likeliest),
+        probabilities={name: value for name, value in prediction.probabilities.items() if name in likeliest},
+        log_odds={name: value for name, value in prediction.log_odds.items() if name in likeliest},
+        undecided=None if doubtful is None else tuple(name for name in doubtful if name in likeliest),
+    )
 
 
-def _json(answers: Iterable[Answer], layout: Layout) -> None:
-    separator = "[\n"
-    for line in _lines(answers, layout.with_text):
-        sys.stdout.write(f"{separator}  {line}")
-        separator = ",\n"
-    sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")
+def _rounded(values: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 6) for name, value in values.items()}
 
 
-def _csv(answers: Iterable[Answer], layout: Layout) -> None:
+def _beside(kept: Mapping[str, Any], ours: Mapping[str, Any], same: Collection[str]) -> dict[str, Any]:
+    """The columns of the file, then ours. One that both have is an error, unless it says the same."""
+    for name in kept:
+        if name in ours and name not in same:
+            raise SetScoreError(
+                f"the column {name!r} of the file has the name of one that is written. Rename it, or leave out"
+                " --keep-columns."
+            )
+    return {**kept, **ours}
+
+
+class JsonLines:
+    """An object a line."""
+
+    def __init__(self, layout: Layout, *, screen: bool) -> None:  # noqa: ARG002
+        self.layout = layout
+        self.competes = False
+
+    def begin(self, found: Predictions, lines: Sequence[Line]) -> str:  # noqa: ARG002
+        self.competes = found.competition > 0
+        return ""
+
+    def row(self, line: Line) -> str:
+        return f"{self._object(line)}\n"
+
+    def end(self) -> str:
+        return ""
+
+    def _object(self, line: Line) -> str:
+        return json.dumps(_beside(line.kept, self._record(line), self.layout.same), ensure_ascii=False)
+
+    def _record(self, line: Line) -> dict[str, Any]:
+        prediction = line.prediction
+        if prediction.error is not None:
+            return {"id": prediction.id, "error": prediction.error, "regime": prediction.regime}
+        record: dict[str, Any] = {"id": prediction.id}
+        if self.layout.with_text:
+            record["text"] = line.text
+        record["labels"] = list(prediction.labels)
+        record["probabilities"] = _rounded(prediction.probabilities)
+        if prediction.undecided is not None:
+            record["undecided"] = list(prediction.undecided)
+        if prediction.truncated:
+            record["truncated"] = True
+        record["regime"] = prediction.regime
+        if self.competes:
+            record["raw"] = _rounded(prediction.raw)
+        return record
+
+
+class Json(JsonLines):
+    """One list of the same objects."""
+
+    before = "[\n"
+
+    def row(self, line: Line) -> str:
+        before, self.before = self.before, ",\n"
+        return f"{before}  {self._object(line)}"
+
+    def end(self) -> str:
+        return "\n]\n"
+
+
+class Csv:
     """Labels are joined by `|`; then a column per label with its probability, empty where it was not asked."""
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    doubt = ["undecided"] if layout.abstains else []
-    writer.writerow(["id", *(["text"] if layout.with_text else []), "labels", *doubt, *layout.label_names, "error"])
-    for answer in answers:
-        asked = answer.probabilities or {}
-        cells = [f"{asked[name]:.6f}" if name in asked else "" for name in layout.label_names]
-        text = [answer.text] if layout.with_text else []
-        doubtful = ["|".join(answer.undecided or ())] if layout.abstains else []
-        writer.writerow([answer.id, *text, "|".join(answer.labels), *doubtful, *cells, answer.error or ""])
+
+    def __init__(self, layout: Layout, *, screen: bool) -> None:  # noqa: ARG002
+        self.layout = layout
+        self.label_names: tuple[str, ...] = ()
+        self.columns: list[str] = []
+        self.abstains = False
+
+    def begin(self, found: Predictions, lines: Sequence[Line]) -> str:
+        self.label_names, self.abstains = found.label_names, found.undecided is not None
+        ours = ["id", *(["text"] if self.layout.with_text else []), "labels"]
+        ours += [*(["undecided"] if self.abstains else []), *self.label_names, "error", "regime"]
+        if twice := next((name for name, count in Counter(ours).items() if count > 1), None):
+            raise SetScoreError(f"the label {twice!r} has the name of another column of CSV; write --format jsonl.")
+        kept = dict.fromkeys(name for line in lines for name in line.kept)
+        self.columns = list(_beside(kept, dict.fromkeys(ours), self.layout.same))
+        return _csv_line(self.columns)
+
+    def row(self, line: Line) -> str:
+        if other := next((name for name in line.kept if name not in self.columns), None):
+            raise SetScoreError(
+                f"the row {line.prediction.id!r} has the field {other!r}, which the first rows do not have, so that the"
+                " CSV has no column for it. Write --format jsonl."
+            )
+        cells = _beside(line.kept, self._cells(line), self.layout.same)
+        return _csv_line([_cell(cells.get(name)) for name in self.columns])
+
+    def end(self) -> str:
+        return ""
+
+    def _cells(self, line: Line) -> dict[str, Any]:
+        prediction = line.prediction
+        cells: dict[str, Any] = {"id": prediction.id, "labels": "|".join(prediction.labels)}
+        if self.layout.with_text:
+            cells["text"] = line.text
+        if self.abstains:
+            cells["undecided"] = "|".join(prediction.undecided or ())
+        for name in self.label_names:
+            cells[name] = f"{prediction.probabilities[name]:.6f}" if name in prediction.probabilities else ""
+        return cells | {"error": prediction.error, "regime": prediction.regime}
 
 
-def _table(answers: Iterable[Answer], _: Layout) -> None:
-    for answer in answers:
-        results.print()
-        if answer.error is not None:
-            results.print(f"[bold]{literal(answer.id)}[/]  [red]{literal(answer.error)}[/]")
-            continue
-        snippet = textwrap.shorten(answer.text, SNIPPET, placeholder=" …")
-        results.print(f"[bold]{literal(answer.id)}[/]  {literal(snippet)}", soft_wrap=False, overflow="fold")
-        results.print(_bars(answer))
+def _csv_line(cells: Sequence[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue()
 
 
-def _bars(answer: Answer) -> Table:
-    ranked = sorted((answer.probabilities or {}).items(), key=lambda item: -item[1])
-    shown = max(SHOWN, len(answer.labels))
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
-    for label, probability in ranked[:shown]:
-        applies = label in answer.labels
-        style, mark = ("green", "✓") if applies else ("dim", " ")
-        doubt = "?" if label in (answer.undecided or ()) else ""
-        bar = "█" * round(probability * BAR)
-        table.add_row(f"   {mark}{doubt}", f"{probability:4.0%}", bar, literal(label), style=style)
-    if len(ranked) > shown:
-        table.add_row("", "", "", f"and {len(ranked) - shown} more, all less likely", style="dim")
-    return table
+def _cell(value: Any) -> str:
+    """A value of the file's own column as text; lists and objects as JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-WRITERS: dict[str, Callable[[Iterable[Answer], Layout], None]] = {
-    "table": _table,
-    "json": _json,
-    "jsonl": _jsonl,
-    "csv": _csv,
-}
+class Bars:
+    """For reading: the beginning of each document, and a bar per label."""
+
+    def __init__(self, layout: Layout, *, screen: bool) -> None:  # noqa: ARG002 -- a text is shown anyway
+        # As standard output shows it, but into a text: a row is written whole, and by nobody but `Output`.
+        colours = screen and results.is_terminal
+        self.console = Console(file=io.StringIO(), highlight=False, width=results.width, force_terminal=colours)
+        self.competes = self.explained = False
+
+    def begin(self, found: Predictions, lines: Sequence[Line]) -> str:  # noqa: ARG002
+        self.competes = found.competition > 0
+        return ""
+
+    def row(self, line: Line) -> str:
+        prediction, name = line.prediction, f"[bold]{literal(line.prediction.id)}[/]"
+        with self.console.capture() as captured:
+            if prediction.error is not None:
+                self.console.print(f"\n{name}  [red]{literal(prediction.error)}[/]")
+            else:
+                snippet = textwrap.shorten(line.text, SNIPPET, placeholder=" …")
+                self.console.print(f"\n{name}  {literal(snippet)}", soft_wrap=False, overflow="fold")
+                self.console.print(self._table(prediction))
+        return captured.get()
+
+    def end(self) -> str:
+        with self.console.capture() as captured:
+            if self.explained:
+                self.console.print(f"\n{COMPETES}", style="dim", soft_wrap=True)
+        return captured.get()
+
+    def _table(self, prediction: Prediction) -> Table:
+        ranked = sorted(prediction.probabilities.items(), key=lambda item: -item[1])
+        shown = max(SHOWN, len(prediction.labels))
+        raw = prediction.raw if self.competes else {}
+        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
+        for label, probability in ranked[:shown]:
+            style, mark = ("green", "✓") if label in prediction.labels else ("dim", " ")
+            doubt = "?" if label in (prediction.undecided or ()) else ""
+            alone = raw.get(label, probability)
+            differs = abs(alone - probability) >= A_POINT
+            self.explained = self.explained or differs
+            share = f"{probability:4.0%}{f' [dim]({alone:.0%})[/]' if differs else ''}"
+            table.add_row(f"   {mark}{doubt}", share, "█" * round(probability * BAR), literal(label), style=style)
+        if len(ranked) > shown:
+            table.add_row("", "", "", f"and {len(ranked) - shown} more, all less likely", style="dim")
+        return table
+
+
+WRITERS: dict[str, type[Writer]] = {"table": Bars, "json": Json, "jsonl": JsonLines, "csv": Csv}

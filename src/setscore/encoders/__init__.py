@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setscore.backbones.tokens import MOST_CHARACTERS
 from setscore.errors import BackboneError, MissingExtraError
 
 ENCODER = "all-MiniLM-L6-v2"
@@ -38,7 +39,8 @@ def load_encoder(
     model = load_sentence_transformer(name, purpose, device)
     if read is not None:
         model.max_seq_length = min(read, model.max_seq_length)
-    return lambda texts: np.asarray(model.encode(list(texts), show_progress_bar=False))
+    # It tokenises a text whole and cuts it then; the beginning of a long one holds all that it reads.
+    return lambda texts: np.asarray(model.encode([text[:MOST_CHARACTERS] for text in texts], show_progress_bar=False))
 
 
 def load_sentence_transformer(name: str = ENCODER, purpose: str = "the shortlist", device: str = "auto") -> Any:

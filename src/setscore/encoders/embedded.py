@@ -42,7 +42,7 @@ def batches(
     """Numbers of texts of like length, and what the graph is fed for their embeddings: no slot, so no head."""
     begin, end = tokenizer.special(*SPEC.begin), tokenizer.special(*SPEC.after_document)
     room = read - len(begin) - len(end)
-    rows = [begin + ids[:room] + end for ids in map(tokenizer.ids, texts)]
+    rows = [begin + tokenizer.first_ids(text, room) + end for text in texts]
     batch: list[int] = []
     for number in sorted(range(len(rows)), key=lambda number: -len(rows[number])):
         if batch and (len(batch) + 1) * len(rows[batch[0]]) > batch_tokens:
