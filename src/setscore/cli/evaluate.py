@@ -153,7 +153,7 @@ def _classifier(model: options.Model, saved: Path | None) -> SetScoreClassifier:
     if saved is not None:
         return SetScoreClassifier.load(saved)
     classifier = model.classifier()
-    if seed_of(classifier.scorer) is not None:
+    if classifier.scorer != "per_label" and seed_of(classifier.scorer) is not None:
         raise SetScoreError(
             f"{classifier.scorer} learns from each seed's validation documents: setscore compare --scorer"
             f" {classifier.scorer} measures it."

@@ -216,7 +216,14 @@ def unfitted(test: Scored) -> Outcome:
 
 
 def _honest(validation: Scored, test: Scored, kind: Kind) -> Outcome:
-    return decided(fit(validation, test, kind), test)
+    return decided(fit(validation, test, kind), test, _title(kind))
+
+
+def _title(kind: Kind) -> str:
+    """A calibration's name, with its options where it has any."""
+    if isinstance(kind, str) and kind in calibrations.CALIBRATIONS:
+        return kind
+    return calibrations.spelt(calibrations.make(kind))
 
 
 def _with_model_metrics(found: Outcome, test: Scored, decisions: BoolArray, undecided: BoolArray | None) -> Outcome:
@@ -252,6 +259,6 @@ def cross_validated(scored: Scored, kind: Kind) -> Outcome:
         decisions[inside] = calibration.predict(scored.log_odds[inside])
         undecided[inside] = calibration.undecided(scored.log_odds[inside])
         probabilities[inside] = calibration.transform(scored.log_odds[inside])
-    name, choice = calibrations.spelt(calibration), f"cross-validated over {fold.max() + 1} folds"
-    found = measure(name, "model", choice, scored, decisions=decisions, probabilities=probabilities)
+    choice = f"cross-validated over {fold.max() + 1} folds"
+    found = measure(_title(kind), "model", choice, scored, decisions=decisions, probabilities=probabilities)
     return _with_model_metrics(found, scored, decisions, undecided if calibration.margin else None)
