@@ -49,7 +49,7 @@ def invoke(*arguments, stdin: bytes = b"", folder: Path | None = None, **environ
         stack.enter_context(contextlib.chdir(folder or "."))
         stack.enter_context(mock.patch.object(sys, "argv", ["setscore", *map(str, arguments)]))
         for console in (results, errors):
-            stack.enter_context(mock.patch.object(console, "_width", int(PLAIN["COLUMNS"])))
+            stack.enter_context(mock.patch.object(console, "_width", int((PLAIN | environment)["COLUMNS"])))
         out, err, _ = stack.enter_context(CliRunner().isolation(input=stdin, env=PLAIN | environment))
         try:
             main()

@@ -29,6 +29,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from commands import invoke
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -94,7 +95,11 @@ def is_run(line: str) -> bool:
 
 
 def shell(line: str, folder: Path) -> str:
-    """What a line prints; anything but exit code 0 fails."""
+    """What a line prints; anything but exit code 0 fails. A line that only calls `setscore` runs in this process."""
+    if re.fullmatch(r"setscore( [^|<>;&$`*?#]*)?", line.strip()):
+        code, out, err = invoke(*shlex.split(line)[1:], folder=folder, COLUMNS=str(WIDTH))
+        assert code == 0, f"{line}\nexit code {code}\n{out}{err}"
+        return out
     search = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = os.environ | {"PATH": search, "COLUMNS": str(WIDTH), "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1"}
     done = subprocess.run(

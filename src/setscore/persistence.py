@@ -14,7 +14,7 @@ from typing import Any
 import setscore.calibration as calibrations
 from setscore import scorers
 from setscore.backbones import BACKBONES, check_backbone, check_name, split_name, with_allowances
-from setscore.calibration.spelling import options_of
+from setscore.calibration import options_of
 from setscore.ensemble import Ensemble, blend_of
 from setscore.errors import DataFileError, SetScoreError, unknown_name
 from setscore.fitting import Fitted

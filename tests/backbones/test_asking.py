@@ -22,6 +22,7 @@ TEMPLATES = {
     "paper": Template.of("express"),
     "compact": Template.of("express", "compact"),
     "line": Template.of("express", "line"),
+    "listed": Template("Document:\n{document}\n\n- Does it concern {label}?\nAnswer:"),
     "spaced": Template("Text: {document}\nQuestion: Does it concern {label}?\nAnswer:"),
 }
 PARTS = ["Crude", "prices", " ", "\n", "\n\n", ".", "?", "rain", "[MASK]", "[SEP]", "日本", "🙂", "é", "é", "9"]
@@ -64,7 +65,7 @@ def test_a_prompt_has_the_tokens_of_one_text(kind, layout, text):
 
 
 def test_sentencepiece_puts_a_space_before_a_question_that_begins_without_one():
-    """Then the prompt cannot be parted: no text alone becomes a piece that continues a word."""
+    """Such a prompt cannot be parted: no text alone becomes a piece that continues a word."""
     query = Template('Read "{document}". Does it concern {label}?').query("Crude prices fell again", "oil")
     whole = query.prefix + query.document + query.question[0]
     for kind in tokenizer_kinds.KINDS:

@@ -103,7 +103,7 @@ def test_what_is_refused(name, tmp_path):
 
 def test_weights_are_fetched_and_loaded_once(name, monkeypatch):
     """A classifier asks for its backbone at every call; a model on the Hub is looked up there once."""
-    from setscore.backbones import masked_lm
+    from setscore.backbones import masked_files
 
     asked = []
 
@@ -111,7 +111,7 @@ def test_weights_are_fetched_and_loaded_once(name, monkeypatch):
         asked.append(wanted)
         return Path(name.removeprefix("hf:"))
 
-    monkeypatch.setattr(masked_lm, "fetch", fetch)
+    monkeypatch.setattr(masked_files, "fetch", fetch)
     for _ in range(3):
         load("hf:some/bert").log_odds(QUERIES[:1])
     assert len(asked) == 2
@@ -163,13 +163,13 @@ def test_a_set_of_labels_is_emitted_and_parsed(name):
 def test_too_little_memory_on_a_gpu_says_how_much_is_needed(monkeypatch):
     import torch
 
-    from setscore.backbones import masked_lm
+    from setscore.backbones import masked_files
 
     model, gpu = torch.nn.Linear(1000, 1000, bias=False), torch.device("cuda")
     model.dtype = torch.float32
-    monkeypatch.setattr(masked_lm, "free_bytes", lambda _: 4_000_000)
-    masked_lm._check_room(Path("there"), model, gpu)
-    monkeypatch.setattr(masked_lm, "free_bytes", lambda _: 3_999_999)
+    monkeypatch.setattr(masked_files, "free_bytes", lambda _: 4_000_000)
+    masked_files._check_room(Path("there"), model, gpu)
+    monkeypatch.setattr(masked_files, "free_bytes", lambda _: 3_999_999)
     message = r"there needs 0\.0 GB for its weights, and cuda has 0\.0 GB free: dtype='bf16' needs half of it"
     with pytest.raises(BackboneError, match=message):
-        masked_lm._check_room(Path("there"), model, gpu)
+        masked_files._check_room(Path("there"), model, gpu)

@@ -27,6 +27,7 @@ def folder(tmp_path):
         "nested.jsonl": nested + "\n" + json.dumps({"text": TEXT}) + "\n",
         "key.jsonl": '{"\\ud800": 1, "text": "Oil."}\n{"body\\udcff": "Oil."}\n',
         "many.txt": "Oil.\n" * 2000,
+        "long.txt": f"{'Oil. ' * 8}\n" * 4000,
         "ids.csv": "id,text\na,Oil.\nb,\n",
     }
     for name, content in files.items():
@@ -130,9 +131,9 @@ CLASSIFY = f"setscore classify '{TEXT}' -l oil,tea"
 FULL = "error: standard output cannot be written: No space left on device"
 CLOSED = "error: standard output cannot be written: it is closed"
 ENDS = [
-    (f"{CLASSIFY} --format jsonl > /dev/full", 2, f"{FULL}; 0 rows were written before.\n"),
-    (f"{CLASSIFY} > /dev/full", 2, f"{FULL}; 0 rows were written before.\n"),
-    (f"{CLASSIFY} --format csv >&-", 2, f"{CLOSED}; 0 rows were written before.\n"),
+    (f"{CLASSIFY} --format jsonl > /dev/full", 2, f"{FULL}.\n"),
+    (f"{CLASSIFY} > /dev/full", 2, f"{FULL}.\n"),
+    (f"{CLASSIFY} --format csv >&-", 2, f"{CLOSED}.\n"),
     ("setscore models > /dev/full", 2, f"{FULL}.\n"),
     ("setscore models >&-", 2, f"{CLOSED}.\n"),
     ("setscore --version > /dev/full", 2, f"{FULL}.\n"),
@@ -141,7 +142,12 @@ ENDS = [
     (
         f"{CLASSIFY} --format jsonl -o /dev/full",
         2,
-        "error: /dev/full cannot be written: No space left on device; 0 rows were written before.\n",
+        "error: /dev/full cannot be written: No space left on device.\n",
+    ),
+    (  # the disk is full in the middle
+        "ulimit -f 64; trap '' XFSZ; setscore classify -f long.txt -l oil --format csv -o out.csv",
+        2,
+        "1639 rows written to out.csv.\nerror: out.csv cannot be written: File too large.\n",
     ),
     # Without standard error there is nobody to tell; the status stays.
     (f"{CLASSIFY},Oil --format jsonl 2>&- | grep -c regime", 0, ""),

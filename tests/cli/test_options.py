@@ -45,7 +45,10 @@ def test_command_line_labels_refused(text, error, message):
     ("options", "message"),
     [
         ({"scorer": "per_labl"}, "unknown scorer 'per_labl'. Did you mean 'per_label'?"),
-        ({"scorer": "per_label,unary"}, "one scorer is needed here, got 'per_label,unary'; setscore evaluate compares"),
+        (
+            {"scorer": "per_label,unary"},
+            "one scorer is needed here, got 'per_label,unary'; setscore compare ",
+        ),
         ({"template": "expres"}, "unknown template 'expres'. Did you mean 'express'?"),
         ({"verbalizer": "yes"}, "unknown verbalizer 'yes'."),
         ({"attention": "share"}, "unknown attention mode of setscore-mini 'share'. Did you mean 'shared'?"),

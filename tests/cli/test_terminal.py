@@ -6,33 +6,26 @@ A progress bar is drawn there alone. It once swallowed what commands wrote to st
 import json
 import re
 
-import numpy as np
 import pytest
 from commands import at_terminal, invoke, screen
 
-from setscore.experiments import Scored
-
 ROWS = [("Crude oil prices fell again.", "oil"), ("The striker scored twice.", "sports"), ("It rained all week.", "")]
 WIDE = {"COLUMNS": "200"}
+FILE = ("--file", "rows.csv", "--labels", "oil,sports")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A small labelled file, and scores of two made-up members."""
+    """A small labelled file, and scores that were saved with two questions."""
     folder = tmp_path_factory.mktemp("terminal")
     lines = [f"{text},{label}" for text, label in ROWS for _ in range(4)]
     (folder / "rows.csv").write_text("\n".join(["text,labels", *lines]) + "\n")
-    rng = np.random.default_rng(1)
-    truth = rng.normal(-1, 2, size=(80, 3))
-    for name in ("one", "two"):
-        scores = truth + rng.normal(size=truth.shape)
-        ids = tuple(f"d{row}" for row in range(len(truth)))
-        scored = Scored("made-up", "", ("joy", "anger", "fear"), ids, scores, truth > 0, np.zeros(80, dtype=bool))
-        scored.save(folder / name)
+    for name, template in (("one", "express"), ("two", "article-about")):
+        code, _, err = invoke("evaluate", *FILE, "--template", template, "--save", name, folder=folder)
+        assert code == 0, err
     return folder
 
 
-FILE = ("--file", "rows.csv", "--labels", "oil,sports")
 CLASSIFY = ("classify", "Crude oil prices fell again.", "It rained all week.", "-l", "oil,weather", "--format")
 COMMANDS = [
     (*CLASSIFY, "csv"),

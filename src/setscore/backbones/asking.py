@@ -19,6 +19,7 @@ from setscore.errors import BackboneError, ScoreError
 from setscore.prompts import Verbalizer
 from setscore.records import FloatArray, Query, Slot
 
+PROMPTING = 1  # how this module makes tokens of queries; whoever changes that counts on, so that no old answer is taken
 Pieces = tuple[str | Slot, ...]
 
 
@@ -79,10 +80,10 @@ class Prompter:
         return documents
 
     def _start(self, pieces: Pieces) -> str:
-        """The white space and the word that a question begins with, unless a special token comes before it."""
+        """White space and what follows it at the beginning of a question, unless a special token comes before it."""
         if self._after_document or not pieces or not isinstance(pieces[0], str):
             return ""
-        found = re.match(r"\s+\w+", pieces[0])
+        found = re.match(r"\s+\S+", pieces[0])
         return found.group() if found else ""
 
     def _body(self, prefix: str, text: str, start: str, *, masked: bool) -> tuple[Tokens, int]:
@@ -156,6 +157,7 @@ class AskingBackbone(ABC):
     def identity_parts(self) -> dict[str, Any]:
         """What the identity is made of, as JSON values."""
         return self.weights() | {
+            "prompting": PROMPTING,
             "tokenizer": self.prompter.tokenizer.digest,
             "prompt": self.prompter.specials(),
             "attention": self.attention,

@@ -9,10 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from setscore.errors import BackboneError
+from setscore.errors import BackboneError, DataFileError
+from setscore.storage import load_json
 
-MOST_BYTES = 64 * 2**20  # the index of the largest public checkpoint takes three million
-MOST_DEPTH = 32
 MOST_SIZE = 2**24  # of a side of a matrix; no model comes near it, and what is computed from it stays a number
 SHOWN = 60  # characters of a value that a message quotes
 
@@ -30,12 +29,12 @@ class Config(Mapping[str, Any]):
     @classmethod
     def read(cls, path: Path, what: str) -> "Config":
         """The object in a JSON file; `what` says in an error what the folder is not without it."""
+        if not path.is_file():
+            raise BackboneError(f"{path.parent} is no {what}: it has no {path.name}.")
         try:
-            with path.open("rb") as file:
-                values = _parsed(file.read(MOST_BYTES + 1))
-        except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else error
-            raise BackboneError(f"{path.parent} is no {what}: {path.name} cannot be read ({why}).") from error
+            values = load_json(path)
+        except DataFileError as error:
+            raise BackboneError(f"{str(error).rstrip('.')}. Get the file again.") from error
         if not isinstance(values, dict):
             raise BackboneError(f"{path} is a JSON object, got {shown(values)}. Get the file again.")
         return cls(values, path)
@@ -115,24 +114,3 @@ def shown(value: Any) -> str:
     """A value as JSON, cut where it is long."""
     text = json.dumps(value, ensure_ascii=True)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
-
-
-def _parsed(content: bytes) -> Any:
-    """A JSON value; a ValueError says why it is none, or too much."""
-    if len(content) > MOST_BYTES:
-        raise ValueError(f"it is larger than {MOST_BYTES // 2**20} MiB")
-    try:
-        value = json.loads(content.decode())
-    except RecursionError:
-        raise _too_deep() from None
-    level, depth = [value], 0
-    while level := [item for item in level if isinstance(item, dict | list)]:
-        depth += 1
-        if depth > MOST_DEPTH:
-            raise _too_deep()
-        level = [child for item in level for child in (item.values() if isinstance(item, dict) else item)]
-    return value
-
-
-def _too_deep() -> ValueError:
-    return ValueError(f"values are nested deeper than {MOST_DEPTH} levels")

@@ -13,6 +13,7 @@ from tokenizers import AddedToken, Encoding, Regex, Tokenizer, decoders, models,
 from setscore.backbones.config import Config
 from setscore.errors import BackboneError, VerbalizerError
 from setscore.prompts import Verbalizer
+from setscore.storage import megabytes, one_line
 
 MOST_BYTES = 256 * 2**20  # of a file; the largest public vocabularies take a tenth of it
 
@@ -77,7 +78,7 @@ class TextTokenizer:
         try:
             return self._tokenizer.encode(text, add_special_tokens=False)
         except Exception as error:  # tokenizers raises bare Exception, as where a vocabulary lacks its unknown token
-            raise BackboneError(f"the tokenizer cannot read {text[:40]!r}: {_line(error)}.") from error
+            raise BackboneError(f"the tokenizer cannot read {text[:40]!r}: {one_line(error)}.") from error
 
     def _spells(self, number: int, characters: str) -> bool:
         return len(characters) > 1 and self._added.get(number) == characters
@@ -185,20 +186,26 @@ def _read(path: Path) -> Tokenizer:
 
 def _opened(reader: Callable[..., Any], *files: Path) -> Any:
     """What the library makes of files; it parses them itself, and stops at 128 levels."""
+    for file in files:
+        check_bytes(file)
     try:
-        for file in files:
-            if file.stat().st_size > MOST_BYTES:
-                raise ValueError(f"it is larger than {MOST_BYTES // 2**20} MiB")
         return reader(*map(str, files))
     except Exception as error:  # tokenizers raises bare Exception for a broken file
-        names = " and ".join(map(str, files))
-        why = error.strerror if isinstance(error, OSError) else _line(error)
-        raise BackboneError(f"the tokenizer {names} cannot be read: {why}. Get the file again.") from error
+        raise _unreadable(" and ".join(map(str, files)), one_line(error)) from error
 
 
-def _line(error: Exception) -> str:
-    """The beginning of another library's message: it may quote the file."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:200]
+def check_bytes(file: Path) -> None:
+    """An error for a file that is not there, or too large for a vocabulary."""
+    try:
+        size = file.stat().st_size
+    except OSError as error:
+        raise _unreadable(str(file), error.strerror) from error
+    if size > MOST_BYTES:
+        raise _unreadable(str(file), f"it is larger than {megabytes(MOST_BYTES)}, the limit")
+
+
+def _unreadable(names: str, why: str | None) -> BackboneError:
+    return BackboneError(f"the tokenizer {names} cannot be read: {why}. Get the file again.")
 
 
 def _from_merges(folder: Path) -> Tokenizer:

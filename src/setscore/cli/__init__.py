@@ -7,7 +7,7 @@ an unknown option, a file that cannot be read or a disk that is full; 70, a mist
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,7 @@ from setscore.cli.models import models
 from setscore.cli.shortlist import shortlist
 from setscore.errors import SetScoreError
 
-FAILED, OURS, INTERRUPTED = 2, 70, 130
+MISTAKE, OURS, INTERRUPTED = 2, 70, 130
 
 USE: dict[str, Callable[..., None]] = {
     "classify": classify,
@@ -69,13 +69,13 @@ def _ended(command: Callable[[], Any]) -> Any:
         return result
     except SetScoreError as error:
         _tell("error:", str(error))
-        raise typer.Exit(FAILED) from error
+        raise typer.Exit(MISTAKE) from error
     except BrokenPipeError as error:  # the reader of our output has seen enough
         raise typer.Exit(0) from error
     except OSError as error:
         what = "standard output cannot be written" if error.filename is None else str(error.filename)
         _tell("error:", f"{what}: {error.strerror or error}.")
-        raise typer.Exit(FAILED) from error
+        raise typer.Exit(MISTAKE) from error
     except KeyboardInterrupt as error:
         remark("interrupted.")
         raise typer.Exit(INTERRUPTED) from error
@@ -109,9 +109,13 @@ def _root(
     """Training-free multi-label text classification with masked-diffusion language models."""
 
 
-for panel, commands in (("Use", USE), ("Research", RESEARCH)):
+def _register(panel: str, commands: Mapping[str, Callable[..., None]]) -> None:
     for name, command in commands.items():
         app.command(name, rich_help_panel=panel, no_args_is_help=name not in WITHOUT_ARGUMENTS)(command)
+
+
+_register("Use", USE)
+_register("Research", RESEARCH)
 
 
 def main() -> None:

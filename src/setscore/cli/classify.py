@@ -241,7 +241,8 @@ class Tally:
             if self._english_only and len(text) >= SHORTEST and likely_not_english(text):
                 self.foreign += 1
                 self._first_foreign = self._first_foreign or f"row {row.number}"
-            lines.append(Line(told, text, row.values if keep else {}))
+            raw = prediction.raw if found.competition > 0 else {}
+            lines.append(Line(told, text, raw, row.values if keep else {}))
         return lines
 
     def _note_id(self, row: InputRow) -> None:

@@ -20,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.table import Table
 
 from setscore.cli.console import bar_of, errors, literal, results
-from setscore.errors import SetScoreError, counted, plural, unknown_name
+from setscore.errors import SetScoreError, counted, unknown_name
 from setscore.predictions import Prediction, Predictions
 from setscore.records import Progress
 
@@ -36,10 +36,15 @@ COMPETES = (
 
 @dataclass(frozen=True)
 class Line:
-    """What is written of one row: what was found, its text, and its other columns where they are kept."""
+    """What is written of one row.
+
+    raw   the model's own answers where labels competed, so that both can be shown; else empty
+    kept  the file's own columns, where they are to be repeated
+    """
 
     prediction: Prediction
     text: str = ""
+    raw: Mapping[str, float] = field(default_factory=dict)
     kept: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -112,7 +117,7 @@ class Output:
 
     def write(self, found: Predictions, lines: Sequence[Line]) -> None:
         """A block."""
-        lines = [replace(line, prediction=_top(line.prediction, self.layout.top)) for line in lines]
+        lines = [_top(line, self.layout.top) for line in lines]
         text = "" if self.rows else self._writer.begin(found, lines)
         text += "".join(map(self._writer.row, lines))
         with _whole():
@@ -141,8 +146,7 @@ class Output:
             raise
         except OSError as error:
             where = "standard output" if self.path is None else str(self.path)
-            before = f"{counted(self.rows, 'row')} {plural(self.rows, 'was', 'were')} written before"
-            raise SetScoreError(f"{where} cannot be written: {error.strerror or error}; {before}.") from error
+            raise SetScoreError(f"{where} cannot be written: {error.strerror or error}.") from error
         if shared and text.endswith("\n"):  # a list of JSON may go on in this line
             self._bar.start()
 
@@ -179,19 +183,24 @@ def _whole() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def _top(prediction: Prediction, most: int | None) -> Prediction:
+def _top(line: Line, most: int | None) -> Line:
     """With the `most` likeliest labels alone."""
-    if most is None or len(prediction.probabilities) <= most:
-        return prediction
-    likeliest = set(sorted(prediction.probabilities, key=lambda name: -prediction.probabilities[name])[:most])
-    doubtful = prediction.undecided
-    return replace(
-        prediction,
-        labels=tuple(name for name in prediction.labels if name in likeliest),
-        probabilities={name: value for name, value in prediction.probabilities.items() if name in likeliest},
-        log_odds={name: value for name, value in prediction.log_odds.items() if name in likeliest},
-        undecided=None if doubtful is None else tuple(name for name in doubtful if name in likeliest),
+    found = line.prediction
+    if most is None or len(found.probabilities) <= most:
+        return line
+    likeliest = set(sorted(found.probabilities, key=lambda name: -found.probabilities[name])[:most])
+
+    def among(values: Mapping[str, float]) -> dict[str, float]:
+        return {name: value for name, value in values.items() if name in likeliest}
+
+    cut = replace(
+        found,
+        labels=tuple(name for name in found.labels if name in likeliest),
+        probabilities=among(found.probabilities),
+        log_odds=among(found.log_odds),
+        undecided=None if found.undecided is None else tuple(name for name in found.undecided if name in likeliest),
     )
+    return replace(line, prediction=cut, raw=among(line.raw))
 
 
 def _rounded(values: Mapping[str, float]) -> dict[str, float]:
@@ -214,10 +223,8 @@ class JsonLines:
 
     def __init__(self, layout: Layout, *, screen: bool) -> None:  # noqa: ARG002
         self.layout = layout
-        self.competes = False
 
     def begin(self, found: Predictions, lines: Sequence[Line]) -> str:  # noqa: ARG002
-        self.competes = found.competition > 0
         return ""
 
     def row(self, line: Line) -> str:
@@ -243,8 +250,8 @@ class JsonLines:
         if prediction.truncated:
             record["truncated"] = True
         record["regime"] = prediction.regime
-        if self.competes:
-            record["raw"] = _rounded(prediction.raw)
+        if line.raw:
+            record["raw"] = _rounded(line.raw)
         return record
 
 
@@ -324,10 +331,9 @@ class Bars:
         # As standard output shows it, but into a text: a row is written whole, and by nobody but `Output`.
         colours = screen and results.is_terminal
         self.console = Console(file=io.StringIO(), highlight=False, width=results.width, force_terminal=colours)
-        self.competes = self.explained = False
+        self.explained = False
 
     def begin(self, found: Predictions, lines: Sequence[Line]) -> str:  # noqa: ARG002
-        self.competes = found.competition > 0
         return ""
 
     def row(self, line: Line) -> str:
@@ -338,7 +344,7 @@ class Bars:
             else:
                 snippet = textwrap.shorten(line.text, SNIPPET, placeholder=" …")
                 self.console.print(f"\n{name}  {literal(snippet)}", soft_wrap=False, overflow="fold")
-                self.console.print(self._table(prediction))
+                self.console.print(self._table(prediction, line.raw))
         return captured.get()
 
     def end(self) -> str:
@@ -347,10 +353,9 @@ class Bars:
                 self.console.print(f"\n{COMPETES}", style="dim", soft_wrap=True)
         return captured.get()
 
-    def _table(self, prediction: Prediction) -> Table:
+    def _table(self, prediction: Prediction, raw: Mapping[str, float]) -> Table:
         ranked = sorted(prediction.probabilities.items(), key=lambda item: -item[1])
         shown = max(SHOWN, len(prediction.labels))
-        raw = prediction.raw if self.competes else {}
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
         for label, probability in ranked[:shown]:
             style, mark = ("green", "✓") if label in prediction.labels else ("dim", " ")

@@ -222,7 +222,7 @@ def test_special_tokens_of_the_chat_that_the_weights_do_not_have(copy):
             " tokens 0 to 399. Take both from one checkpoint.", chat=True)  # fmt: skip
 
 
-DEEP = "[" * 40 + "]" * 40
+DEEP = "[" * 80 + "]" * 80
 INDEX = "model.safetensors.index.json"
 
 
@@ -233,13 +233,15 @@ INDEX = "model.safetensors.index.json"
         ("[]", "FOLDER/{file} is a JSON object, got [].{again}"),
         ("null", "FOLDER/{file} is a JSON object, got null.{again}"),
         ('"text"', 'FOLDER/{file} is a JSON object, got "text".{again}'),
-        ("{", "FOLDER is no checkpoint: {file} cannot be read (Expecting property name enclosed in double quotes: line"
-              " 1 column 2 (char 1))."),
-        ("", "FOLDER is no checkpoint: {file} cannot be read (Expecting value: line 1 column 1 (char 0))."),
-        (DEEP, "FOLDER is no checkpoint: {file} cannot be read (values are nested deeper than 32 levels)."),
-        ("[" * 200_000, "FOLDER is no checkpoint: {file} cannot be read (values are nested deeper than 32 levels)."),
+        ("{", "FOLDER/{file} cannot be read as JSON: Expecting property name enclosed in double quotes: line 1 column 2"
+              " (char 1).{again}"),
+        ("", "FOLDER/{file} cannot be read as JSON: Expecting value: line 1 column 1 (char 0).{again}"),
+        (DEEP, "FOLDER/{file} cannot be read as JSON: it is nested more than 64 levels deep.{again}"),
+        ("[" * 200_000, "FOLDER/{file} cannot be read as JSON: it is nested more than 64 levels deep.{again}"),
+        ('{"a": 1, "a": 2}', "FOLDER/{file} cannot be read as JSON: 'a' appears twice in one mapping. Remove one of"
+                             " them.{again}"),
     ],
-    ids=["list", "null", "text", "broken", "empty", "deep", "very deep"],
+    ids=["list", "null", "text", "broken", "empty", "deep", "very deep", "twice"],
 )  # fmt: skip
 def test_settings_that_are_no_object(copy, file, content, message):
     folder = copy()
@@ -251,7 +253,7 @@ def test_settings_that_are_no_object(copy, file, content, message):
 def test_settings_of_any_size_are_not_read(copy, file):
     folder = copy()
     os.truncate(folder / file, 2**36)  # a hole: nothing is written
-    refused(folder, f"FOLDER is no checkpoint: {file} cannot be read (it is larger than 64 MiB).")
+    refused(folder, f"FOLDER/{file} cannot be read as JSON: it is larger than 64 MiB, the limit.{AGAIN}")
 
 
 @pytest.mark.parametrize(
@@ -344,7 +346,7 @@ def test_a_broken_tokenizer(copy, content):
 def test_a_tokenizer_of_any_size_is_not_read(copy):
     folder = copy()
     os.truncate(folder / "tokenizer.json", 2**36)
-    refused(folder, f"the tokenizer FOLDER/tokenizer.json cannot be read: it is larger than 256 MiB.{AGAIN}")
+    refused(folder, f"the tokenizer FOLDER/tokenizer.json cannot be read: it is larger than 256 MiB, the limit.{AGAIN}")
     (folder / "tokenizer.json").unlink()
     refused(folder, f"the tokenizer FOLDER/tokenizer.json cannot be read: No such file or directory.{AGAIN}")
 

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from setscore import SetScoreClassifier
-from setscore.backbones import load_backbone, masked_lm
+from setscore.backbones import load_backbone, masked_files
 from setscore.backbones.native import backbone as native
 from setscore.backbones.native import memory
 from setscore.backbones.packing import Question, Row
@@ -51,7 +51,7 @@ def loads(monkeypatch):
         return load
 
     monkeypatch.setattr(native, "load_weights", counted(native.load_weights))
-    monkeypatch.setattr(masked_lm, "_from_files", counted(masked_lm._from_files))
+    monkeypatch.setattr(masked_files, "_from_files", counted(masked_files._from_files))
     return found
 
 

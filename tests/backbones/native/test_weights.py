@@ -82,7 +82,7 @@ def test_a_broken_index_and_no_weights_at_all(tmp_path, state):
     (folder / "model.safetensors").rename(folder / "other.safetensors")
     refused(folder, "holds no weights: neither model.safetensors.index.json nor model.safetensors")
     (folder / "model.safetensors.index.json").write_text("{")
-    refused(folder, r"model.safetensors.index.json cannot be read \(Expecting")
+    refused(folder, r"model.safetensors.index.json cannot be read as JSON: Expecting")
 
 
 def test_pickles_are_refused_unless_allowed(tmp_path, state):

@@ -14,6 +14,7 @@ from setscore.backbones.native.architecture import Architecture
 from setscore.backbones.native.model import Transformer
 from setscore.backbones.native.names import Names, Piece, Pieces, expected
 from setscore.errors import BackboneError
+from setscore.storage import one_line
 
 INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"
 NOT_WEIGHTS = ("rotary_emb.inv_freq",)  # buffers that old checkpoints carry and that are computed here
@@ -67,8 +68,8 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _damaged(path: Path, error: Exception) -> BackboneError:
-    line = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-    return BackboneError(f"{path} is truncated or damaged ({line[:200]}). Delete it and get it again.")
+    why = one_line(error) or type(error).__name__
+    return BackboneError(f"{path} is truncated or damaged ({why}). Delete it and get it again.")
 
 
 class _Pickle:
