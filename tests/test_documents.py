@@ -210,7 +210,8 @@ def public(module: ModuleType) -> set[str]:
 
 @pytest.mark.parametrize("name", ["metrics", "datasets", "experiments", "experiments.report", "experiments.yardsticks",
                                   "experiments.pictures", "calibration", "experiments.comparison",
-                                  "experiments.diagnosis", "experiments.saved", "scorers", "theory", "store"])  # fmt: skip
+                                  "experiments.diagnosis", "experiments.saved", "scorers", "store",
+                                  "theory"])  # fmt: skip
 def test_every_public_name_is_listed(name: str) -> None:
     module = importlib.import_module(f"setscore.{name}")
     rows = listed(module.__name__)

@@ -132,8 +132,7 @@ def evaluate(
                     progress=told,
                 )
             else:
-                scored = score_parts(ready, classifier, progress=told)
-                found = report_saved(ready, scored, classifier, yardsticks=beside, with_oracles=whole)
+                found = report_saved(ready, classifier, yardsticks=beside, with_oracles=whole, progress=told)
         made.append(paired(found, None, kinds[0]) if pairs or everything else found)
         if json is not None:
             _write(json, made, group_column)

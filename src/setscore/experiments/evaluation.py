@@ -199,11 +199,12 @@ def flattery(calibration: calibrations.Calibration, test: Scored) -> str:
 
 def decided(calibration: calibrations.Calibration, test: Scored, name: str | None = None) -> Outcome:
     """What a fitted calibration makes of `test`; its name with its options, unless another is given."""
-    decisions, probabilities = calibration.predict(test.log_odds), calibration.transform(test.log_odds)
     title = calibrations.spelt(calibration) if name is None else name
-    found = measure(title, "model", calibration.choice_, test, decisions=decisions, probabilities=probabilities)
     undecided = calibration.undecided(test.log_odds) if calibration.margin else None
-    return _with_model_metrics(found, test, decisions, undecided)
+    decisions, probabilities = calibration.predict(test.log_odds), calibration.transform(test.log_odds)
+    return measure_model(
+        title, calibration.choice_, test, decisions=decisions, probabilities=probabilities, undecided=undecided
+    )
 
 
 def unfitted(test: Scored) -> Outcome:
@@ -226,8 +227,17 @@ def _title(kind: Kind) -> str:
     return calibrations.spelt(calibrations.make(kind))
 
 
-def _with_model_metrics(found: Outcome, test: Scored, decisions: BoolArray, undecided: BoolArray | None) -> Outcome:
+def measure_model(
+    name: str,
+    choice: str,
+    test: Scored,
+    *,
+    decisions: BoolArray,
+    probabilities: FloatArray,
+    undecided: BoolArray | None,
+) -> Outcome:
     """With the ECE before calibration and, where there is abstention, how much is left and how good that is."""
+    found = measure(name, "model", choice, test, decisions=decisions, probabilities=probabilities)
     more = {"ece_raw": probability_metrics(test.gold, expit(test.log_odds))["ece"]}
     if undecided is not None:
         wrong, sure = decisions != test.gold, ~undecided
@@ -260,5 +270,5 @@ def cross_validated(scored: Scored, kind: Kind) -> Outcome:
         undecided[inside] = calibration.undecided(scored.log_odds[inside])
         probabilities[inside] = calibration.transform(scored.log_odds[inside])
     choice = f"cross-validated over {fold.max() + 1} folds"
-    found = measure(_title(kind), "model", choice, scored, decisions=decisions, probabilities=probabilities)
-    return _with_model_metrics(found, scored, decisions, undecided if calibration.margin else None)
+    left = undecided if calibration.margin else None
+    return measure_model(_title(kind), choice, scored, decisions=decisions, probabilities=probabilities, undecided=left)
