@@ -328,6 +328,35 @@ def test_another_runs_scores_are_tested_against_and_stay_as_they_are(first, data
     assert (code, [line.split()[0] for line in out.splitlines()[1:3]]) == (0, ["a", "b"])
 
 
+def test_two_evaluations_on_one_folder_at_the_same_time(data, tmp_path, first):
+    options = [
+        "--data-dir",
+        data,
+        "--seeds",
+        "13,17",
+        "--no-yardsticks",
+        "--calibration",
+        "platt,paper",
+        "--save",
+        "two",
+    ]
+    command = [COMMAND, "evaluate", "goemotions", *options]
+    pair = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=ENVIRONMENT)
+        for _ in range(2)
+    ]
+    outs = [(*process.communicate(), process.returncode) for process in pair]
+    assert [code for _, _, code in outs] == [0, 0], outs
+    one, other = (out.decode().splitlines() for out, _, _ in outs)
+    assert one == other
+    alone = first[1].splitlines()
+    assert [line.split() for line in one[1:4]] == [line.split() for line in alone[1:4]]
+    with sqlite3.connect(tmp_path / "two" / "scores.sqlite") as db:
+        assert db.execute("SELECT count(*) FROM answers").fetchone() == (24 * 3,)
+        assert db.execute("SELECT count(*) FROM claims").fetchone() == (0,)
+    db.close()
+
+
 def test_scores_of_version_0_1_are_refused(data, tmp_path):
     (tmp_path / "old" / "goemotions-development" / "pool").mkdir(parents=True)
     (tmp_path / "old" / "goemotions-development" / "pool" / "scores.json").write_text('{"format": "setscore.scored/1"}')
