@@ -10,10 +10,15 @@ from fakes import FakeBackbone
 
 from setscore import SetScoreClassifier
 from setscore.backbones import cached
+from setscore.datasets import Dataset
+from setscore.experiments import prepare_file
+from setscore.experiments.report import score_parts
+from setscore.records import LabelSet
 from setscore.store.folder import FolderStore
 
 LABELS = ["oil", "sports", "music", "weather"]
-TEXTS = [f"A note about {LABELS[n % 4]} and {LABELS[n % 3]}, number {n}." for n in range(240)]
+TEXTS = tuple(f"A note about {LABELS[n % 4]} and {LABELS[n % 3]}, number {n}." for n in range(240))
+GOLD = np.array([[n % 4 == label for label in range(4)] for n in range(240)])
 BLOCK = 8
 
 
@@ -40,12 +45,12 @@ def logged(log: Path) -> list[str]:
 
 
 def work(log: Path, store: Path, out: Path | None = None, seconds: float = 0.0) -> None:
-    """Asks everything in small blocks, and writes what came out."""
+    """An evaluation's scoring, in small blocks of questions; writes what came out."""
     cached.BLOCK = BLOCK
-    backbone = LoggingBackbone(log, seconds)
-    found = SetScoreClassifier(LABELS, backbone=backbone, store=store).decision_function(TEXTS)
+    ready = prepare_file(Dataset("made-up", "", TEXTS, tuple(map(str, range(len(TEXTS)))), LabelSet.of(LABELS), GOLD))
+    found = score_parts(ready, SetScoreClassifier(backbone=LoggingBackbone(log, seconds), store=store))
     if out is not None:
-        np.save(out.with_suffix(".part.npy"), found)
+        np.save(out.with_suffix(".part.npy"), found["pool"].log_odds)
         out.with_suffix(".part.npy").rename(out)
 
 

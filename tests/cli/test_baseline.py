@@ -3,7 +3,7 @@
 import importlib.util
 
 import pytest
-from commands import invoke as setscore
+from commands import invoke
 from made_up import write_goemotions
 
 ENCODER = all(
@@ -28,7 +28,7 @@ needs_encoder = pytest.mark.skipif(not ENCODER, reason="the sentence encoder is 
     ],
 )
 def test_mistakes(arguments, message):
-    code, _, err = setscore(*arguments)
+    code, _, err = invoke(*arguments)
     assert code == 2
     assert message in err
 
@@ -37,14 +37,14 @@ def test_mistakes(arguments, message):
 def test_runs_with_the_real_encoder(tmp_path):
     data = write_goemotions(tmp_path / "data")
     linear = ("baseline", "linear", "goemotions", "--data-dir", data, "--seeds", "13")
-    code, _, err = setscore(*linear)
+    code, _, err = invoke(*linear)
     assert code == 2
     assert "With --train validation linear learns from the 200 validation documents of a seed" in err
-    code, out, err = setscore(*linear, "--train", "validation")
+    code, out, err = invoke(*linear, "--train", "validation")
     assert code == 0, err
     assert "linear" in out
     assert "goemotions: linear learned from the validation documents of each seed, cross-fitted" in err
-    code, out, err = setscore(
+    code, out, err = invoke(
         "shortlist", "goemotions", "--data-dir", data, "--k", "1,2", "--json", tmp_path / "kept.json"
     )
     assert code == 0, err
@@ -59,18 +59,18 @@ def test_runs_with_the_real_encoder(tmp_path):
 
 @needs_encoder
 def test_what_a_shortlist_leaves_out_is_counted(tmp_path):
-    code, out, err = setscore(
+    code, out, err = invoke(
         "classify", "Crude oil fell.", "-l", "oil,match,song", "--shortlist", "2", "--format", "jsonl"
     )
     assert (code, err.strip()) == (0, "the shortlist left out 1 pair of document and label; they count as negative.")
     assert out.count(":") >= 4
     data = write_goemotions(tmp_path)
-    code, _, err = setscore(
+    code, _, err = invoke(
         "evaluate", "goemotions", "--data-dir", data, "--shortlist", "2", "--seeds", "13", "--no-yardsticks"
     )
     assert code == 0, err
     assert "of the gold labels (chance" in " ".join(err.split())
     assert "kept least of all labels: " in " ".join(err.split())
-    code, _, err = setscore("classify", "Oil.", "-l", "oil,match", "--shortlist", "bm25:5", "--format", "jsonl")
+    code, _, err = invoke("classify", "Oil.", "-l", "oil,match", "--shortlist", "bm25:5", "--format", "jsonl")
     assert code == 0
     assert "above the inventory of 2 labels; all are asked" in err

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import invoke as setscore
+from commands import invoke
 from scipy.stats import spearmanr
 
 from setscore import SetScoreClassifier
@@ -22,7 +22,7 @@ def rows():
 
 
 def test_both_modes_with_gold():
-    code, out, err = setscore(
+    code, out, err = invoke(
         "compare-attention", "--file", DATA / "everyday.jsonl", "--labels", LABELS, "--gold", "--limit", 12
     )
     assert (code, err) == (0, "")
@@ -41,7 +41,7 @@ def test_both_modes_with_gold():
 
 def test_without_gold(tmp_path):
     (tmp_path / "texts.txt").write_text("Crude prices fell again.\nIt rained all week.\n")
-    code, out, _ = setscore("compare-attention", "--file", "texts.txt", "--labels", "oil,weather", folder=tmp_path)
+    code, out, _ = invoke("compare-attention", "--file", "texts.txt", "--labels", "oil,weather", folder=tmp_path)
     assert code == 0
     assert "F1" not in out
     assert "2 documents, 2 labels" in out
@@ -61,7 +61,7 @@ def test_without_gold(tmp_path):
 def test_mistakes(tmp_path, arguments, message):
     (tmp_path / "x.txt").write_text("Oil.\n")
     (tmp_path / "blank.jsonl").write_text('{"text": ""}\n')
-    code, _, err = setscore("compare-attention", *arguments, folder=tmp_path)
+    code, _, err = invoke("compare-attention", *arguments, folder=tmp_path)
     assert code == 2
     assert message in err
 
@@ -89,7 +89,7 @@ def test_rank_correlation():
 
 
 def test_models_check():
-    code, out, _ = setscore("models", "--check", "setscore-mini")
+    code, out, _ = invoke("models", "--check", "setscore-mini")
     assert code == 0
     for fact in (
         "'[MASK]' (103)",
@@ -102,7 +102,7 @@ def test_models_check():
 
 
 def test_models_lists_what_can_be_downloaded():
-    code, out, _ = setscore("models")
+    code, out, _ = invoke("models")
     assert code == 0
     lines = out.splitlines()
     assert [line.split()[0] for line in lines] == ["name", *BACKBONES]
@@ -115,7 +115,7 @@ def test_models_check_of_a_masked_language_model(tmp_path):
     import masked_models
 
     folder = masked_models.write(tmp_path / "roberta", "roberta")
-    code, out, _ = setscore("models", "--check", f"hf:{folder}?device=cpu")
+    code, out, _ = invoke("models", "--check", f"hf:{folder}?device=cpu")
     assert code == 0
     for fact in (
         "RobertaForMaskedLM", "local folder, 1 weight file with SHA-256 ", "float32 on cpu", "GB for the weights",
@@ -129,7 +129,7 @@ def test_models_check_of_a_folder(tmp_path):
     import checkpoints
 
     folder = checkpoints.make(tmp_path, "dream", shards=2)
-    code, out, err = setscore("models", "--check", f"{folder}?device=cpu&dtype=fp32")
+    code, out, err = invoke("models", "--check", f"{folder}?device=cpu&dtype=fp32")
     assert (code, err) == (0, "")
     for fact in (
         "'<|mdm_mask|>' (5)",
@@ -142,6 +142,6 @@ def test_models_check_of_a_folder(tmp_path):
         "GB for the weights",
     ):
         assert fact in out
-    code, _, err = setscore("models", "--check", f"{folder}?device=cuda:9")
+    code, _, err = invoke("models", "--check", f"{folder}?device=cuda:9")
     assert code == 2
     assert "device 'cuda:9' was asked for, but" in err

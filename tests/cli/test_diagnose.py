@@ -1,9 +1,9 @@
-"""`setscore diagnose`, `ceiling` and `--scorer` as a user runs them."""
+"""`setscore diagnose`, `compare` and `--scorer` as a user runs them."""
 
 import json
 
 import pytest
-from commands import invoke as setscore
+from commands import invoke
 
 ROWS = [
     ("Crude prices fell after OPEC raised its output.", "oil", "oil,sports"),
@@ -27,7 +27,7 @@ OWN = ("--file", "own.jsonl", "--labels", "labels.txt")
 def test_diagnose_says_what_was_found_prints_every_table_and_draws(folder):
     pytest.importorskip("matplotlib")
     options = ("--orders", "3", "--pictures", "pictures", "--against", "setscore-mini?prior=true")
-    code, out, err = setscore("diagnose", *OWN, *options, folder=folder)
+    code, out, err = invoke("diagnose", *OWN, *options, folder=folder)
     assert code == 0, err
     first, summary = out.splitlines()[:2]
     assert first == "own.jsonl, 4 documents, 3 labels, setscore-mini"
@@ -55,7 +55,7 @@ def test_diagnose_works_without_gold_labels_and_says_what_is_left_out(folder, na
         "texts.jsonl": [json.dumps({"text": text}) for text in texts],
     }[name]
     (folder / name).write_text("\n".join(lines) + "\n")
-    code, out, err = setscore("diagnose", "--file", name, "--labels", "oil,sports,music", folder=folder)
+    code, out, err = invoke("diagnose", "--file", name, "--labels", "oil,sports,music", folder=folder)
     assert code == 0, err
     assert "without gold labels it is not known whether that is right" in out.splitlines()[1]
     assert "Slot bias of the all-masked prompt" in out
@@ -65,13 +65,13 @@ def test_diagnose_works_without_gold_labels_and_says_what_is_left_out(folder, na
 
 
 def test_diagnose_takes_a_column_of_labels_by_its_name(folder):
-    code, out, err = setscore("diagnose", *OWN, "--labels-column", "shortlist", folder=folder)
+    code, out, err = invoke("diagnose", *OWN, "--labels-column", "shortlist", folder=folder)
     assert code == 0, err
     assert "are gold" in out
-    code, _, err = setscore("diagnose", "--file", "own.jsonl", folder=folder)
+    code, _, err = invoke("diagnose", "--file", "own.jsonl", folder=folder)
     assert code == 2
     assert "Add --labels FILE" in err
-    code, _, err = setscore("diagnose", *OWN, "--against", "setscore-mini", folder=folder)
+    code, _, err = invoke("diagnose", *OWN, "--against", "setscore-mini", folder=folder)
     assert code == 2
     assert "the backbone itself" in err
 
@@ -83,7 +83,7 @@ def test_diagnose_compares_two_checkpoints(folder):
 
     base, instruct = (checkpoints.make(folder / family, family) for family in ("llada", "dream"))
     options = ("--backbone", base, "--against", instruct, "--templates", "", "--orders", "2")
-    code, out, err = setscore("diagnose", *OWN, *options, folder=folder)
+    code, out, err = invoke("diagnose", *OWN, *options, folder=folder)
     assert code == 0, err
     rows = [line.split() for line in out.partition("The same prompts")[2].splitlines() if line.startswith(str(folder))]
     assert [row[0] for row in rows] == [str(base), str(instruct)]
@@ -94,13 +94,13 @@ def test_diagnose_compares_two_checkpoints(folder):
 
 
 def test_diagnose_needs_documents(folder):
-    code, _, err = setscore("diagnose", "--templates", "express", folder=folder)
+    code, _, err = invoke("diagnose", "--templates", "express", folder=folder)
     assert code == 2
     assert "no dataset was given" in err
 
 
-def test_ceiling_prints_what_the_theory_says(folder):
-    code, out, err = setscore("ceiling", *OWN, "--candidates-column", "shortlist", folder=folder)
+def test_ceilings_of_shortlists_of_ones_own_are_what_the_theory_says(folder):
+    code, out, err = invoke("shortlist", *OWN, "--candidates-column", "shortlist", folder=folder)
     assert code == 0, err
     # Of 5 gold labels 3 are kept: micro-recall 60, micro-F1 75; oil 2 of 2, sports 1 of 2, music 0 of 1.
     words = out.split()
@@ -110,30 +110,36 @@ def test_ceiling_prints_what_the_theory_says(folder):
         "55.6",
     ]
     assert "by chance 66.7%" in out
-    code, _, err = setscore("ceiling", *OWN, folder=folder)
-    assert code == 2
-    assert "4 of 4 documents have no shortlist in 'candidates'" in err
+    for options, message in (
+        ((*OWN, "--candidates-column", "none"), "4 of 4 documents have no shortlist in 'none', the first is '1'. Name"),
+        (("--candidates-column", "shortlist"), "documents with gold labels and shortlists are needed: --file FILE"),
+        ((*OWN[:2], "-l", "oil", "--ignore-unknown", "--labels-column", "x", "--candidates-column", "y"), "x"),
+    ):
+        code, out, err = invoke("shortlist", *options, folder=folder)
+        assert (code, out) == (2, "")
+        assert message in err
 
 
 def test_a_scorer_by_name_in_every_command(folder):
-    code, out, _ = setscore("classify", ROWS[0][0], "--labels", "oil,sports", "--scorer", "unary", "--format", "jsonl")
+    code, out, _ = invoke("classify", ROWS[0][0], "--labels", "oil,sports", "--scorer", "unary", "--format", "jsonl")
     assert code == 0
     assert set(json.loads(out)["probabilities"]) == {"oil", "sports"}
-    code, _, err = setscore("classify", "x", "--labels", "oil", "--scorer", "unari")
+    code, _, err = invoke("classify", "x", "--labels", "oil", "--scorer", "unari")
     assert code == 2
     assert "Did you mean 'unary'?" in err
-    code, out, err = setscore("calibrate", *OWN, "--scorer", "milp", "--out", "saved.json", folder=folder)
+    code, out, err = invoke("calibrate", *OWN, "--scorer", "milp", "--out", "saved.json", folder=folder)
     assert code == 0, err
     assert json.loads((folder / "saved.json").read_text())["learned"]["seen"]["documents"] == 4
-    code, out, err = setscore("classify", ROWS[0][0], "--classifier", "saved.json", "--scorer", "bp", folder=folder)
+    code, out, err = invoke("classify", ROWS[0][0], "--classifier", "saved.json", "--scorer", "bp", folder=folder)
     assert code == 2
     assert "remove --scorer" in err
 
 
 def test_one_command_for_a_table_of_scorers(folder):
     options = ("--scorer", "per_label,unary,permutation?orders=2,bp", "--calibration", "temperature", "--seeds", "13")
-    code, out, err = setscore("evaluate", *OWN, *options, folder=folder)
+    code, out, err = invoke("compare", *OWN, *options, folder=folder)
     assert code == 0, err
+    assert "own.jsonl: scoring with permutation?orders=2; 4 documents" in err
     rows = [line.split() for line in out.splitlines()]
     assert [row[0] for row in rows if row and row[0] in ("per_label", "unary", "permutation?orders=2", "bp")] == [
         "per_label",
@@ -141,29 +147,39 @@ def test_one_command_for_a_table_of_scorers(folder):
         "permutation?orders=2",
         "bp",
     ]
-    code, _, err = setscore("evaluate", *OWN, *options[2:], "--scorer", "milp", "--json", "found.json", folder=folder)
+    code, _, err = invoke("compare", *OWN, *options[2:], "--scorer", "milp", "--json", "found.json", folder=folder)
     assert code == 0, err
     found = json.loads((folder / "found.json").read_text())
     assert found["format"] == "setscore.scorers/1"
     assert found["datasets"]["own.jsonl"]["milp"]["forwards"] == 1
     assert found["datasets"]["own.jsonl"]["milp"]["metrics"]["micro_f1"]["sd"] is None
-    code, _, err = setscore("evaluate", *OWN, *options, "--save", "scores", folder=folder)
+    code, _, err = invoke("compare", *OWN, *options, "--against", "scores", folder=folder)
     assert code == 2
-    assert "are for one scorer that learns nothing" in err
+    assert "error: --against and --blend are for one scorer that learns nothing." in err
+    code, _, err = invoke("evaluate", *OWN, "--scorer", "jsr", folder=folder)
+    assert code == 2
+    assert "jsr learns from each seed's validation documents: setscore compare --scorer jsr measures it." in err
+
+
+def test_a_comparison_is_kept_in_a_store(folder):
+    options = ("--scorer", "per_label,bp", "--calibration", "temperature", "--seeds", "13", "--save", "scores")
+    first, again = (invoke("compare", *OWN, *options, folder=folder) for _ in range(2))
+    assert (first[0], first[1]) == (0, again[1])
+    assert "docs/s is left out with --save: answers that are stored cost no time." in first[1]
 
 
 @pytest.mark.parametrize("command", [["classify", "Rain.", "--labels", "oil"], ["calibrate", *OWN]])
 def test_one_scorer_where_there_is_no_table(folder, command):
-    code, out, err = setscore(*command, "--scorer", "per_label,unary", folder=folder)
+    code, out, err = invoke(*command, "--scorer", "per_label,unary", folder=folder)
     assert (code, out) == (2, "")
-    assert "setscore evaluate compares several" in err
+    assert "setscore compare takes several" in err
 
 
 @pytest.mark.parametrize("command", ["diagnose", "compare-attention"])
 def test_blank_rows_of_a_file_without_gold_labels_are_named(tmp_path, command):
     (tmp_path / "texts.txt").write_text("Oil rose.\n\nA late goal.\nIt rained.\n\nThe end.\n")
     options = ["--file", "texts.txt", "--labels", "oil,sports", *(["--limit", "4"] if command == "diagnose" else [])]
-    code, out, err = setscore(command, *options, folder=tmp_path)
+    code, out, err = invoke(command, *options, folder=tmp_path)
     assert code == 0, err
     assert "4 documents, 2 labels" in out
     assert "2 of 6 rows cannot be used and were left out: row 2 is empty or blank; row 5 is empty or blank." in err

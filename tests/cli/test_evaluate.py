@@ -2,18 +2,18 @@
 
 import json
 import re
+import sqlite3
 import subprocess
 
 import pytest
-from commands import COMMAND, ENVIRONMENT
-from commands import invoke as setscore
+from commands import COMMAND, ENVIRONMENT, invoke, setscore
 from made_up import write_goemotions
 
 from setscore import SetScoreClassifier
 from setscore.datasets import DATASETS
 from setscore.ensemble import Ensemble
 
-FEW = "fitted on {} documents; with fewer than 50, decisions can get worse, use about 200."
+FEW = "fitted on few documents ({}): with fewer than 50 decisions can get worse, use about 200."
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -26,7 +26,7 @@ def data(tmp_path_factory):
 def first(data):
     """A run with everything that it can write."""
     options = ["--save", "scores", "--json", "results.json", "--pictures", "pictures", "--calibration", "platt,paper"]
-    return setscore("evaluate", "goemotions", "--data-dir", data, "--seeds", "13,17", *options, folder=data)
+    return invoke("evaluate", "goemotions", "--data-dir", data, "--seeds", "13,17", *options, folder=data)
 
 
 def test_evaluate_prints_one_table(first):
@@ -53,7 +53,7 @@ def test_evaluate_prints_one_table(first):
     )
     assert [line.partition(":")[0] for line in legend[1:]] == ["threshold 0.5", "label prior", "every label", "oracle"]
     assert "goemotions pool: scoring; 24 documents" in err
-    assert err.count("documents; with fewer than 50") == 1  # for two seeds and two calibrations
+    assert err.count("with fewer than 50 decisions") == 1  # for two seeds and two calibrations
     assert f"goemotions: {FEW.format(12)}\n" in err
 
 
@@ -64,7 +64,7 @@ def test_evaluate_writes_json_and_pictures(first, data):
     assert found["slices"] == "development"
     assert found["documents"] == {"13": [12, 12], "17": [12, 12]}
     assert found["config"]["backbone"] == "setscore-mini"
-    assert len(found["config"]["weights"]) == 64
+    assert len(found["config"]["identity"]) == 64
     rows = {row["name"]: row for row in found["rows"] if not row["name"].startswith("cosine")}  # of other scores
     best = rows["oracle per label, micro"]["metrics"]["micro_f1"]["mean"]
     bounded = ("paper", "oracle global", "oracle per label, macro")  # auto and the cosine have other scores
@@ -79,15 +79,15 @@ def test_evaluate_writes_json_and_pictures(first, data):
 
 def test_saved_scores_are_used_again_and_one_seed_has_intervals(first, data):
     options = ["--data-dir", data, "--save", "scores", "--seeds", "13", "--no-yardsticks", "--calibration", "platt"]
-    code, out, err = setscore("evaluate", "goemotions", *options, folder=data)
+    code, out, err = invoke("evaluate", "goemotions", *options, folder=data)
     assert code == 0
-    assert "goemotions pool: re-using the scores in scores/goemotions-development/pool; 24 documents" in err
+    assert "goemotions pool: re-using the scores in scores; 24 documents" in err
     assert re.search(r"platt +\d+\.\d \(\d+\.\d to \d+\.\d\)", out)
     assert "label prior" not in out
 
 
 def test_headroom_of_saved_scores(first, data):
-    code, out, err = setscore("headroom", "--scores", "scores", "--seeds", "13,17", folder=data)
+    code, out, err = invoke("headroom", "--scores", "scores", "--seeds", "13,17", folder=data)
     assert (code, err) == (0, f"goemotions-development: {FEW.format(12)}\n")
     columns = re.split(r"  +", out.splitlines()[0].strip())
     assert columns[:4] == ["dataset", "honest global", "honest auto", "oracle global"]
@@ -102,12 +102,12 @@ def test_headroom_of_saved_scores(first, data):
 
 def test_several_names_go_on_when_one_fails(data):
     options = ["--data-dir", data, "--limit", "8", "--seeds", "13", "--no-yardsticks", "--calibration", "temperature"]
-    code, out, err = setscore("evaluate", "jigsaw", "goemotions", *options, folder=data)
+    code, out, err = invoke("evaluate", "jigsaw", "goemotions", *options, folder=data)
     assert code == 1
     assert "jigsaw failed: jigsaw validation: the folder " in err
     assert "1 of 2 datasets failed; the others were evaluated." in err
     assert "goemotions  temperature" in out
-    code, out, err = setscore("headroom", "jigsaw", "goemotions", *options[:6], folder=data)
+    code, out, err = invoke("headroom", "jigsaw", "goemotions", *options[:6], folder=data)
     assert code == 1
     assert "goemotions" in out
 
@@ -129,7 +129,7 @@ OWN = ["--file", "own.csv", "--labels", "labels.yaml", "--text-column", "body", 
 
 def test_evaluate_your_own_file(own):
     options = ["--separator", "|", "--seeds", "13", "--calibration", "temperature", "--no-yardsticks"]
-    code, out, _ = setscore("evaluate", *OWN, *options, "--json", "r.json", folder=own)
+    code, out, _ = invoke("evaluate", *OWN, *options, "--json", "r.json", folder=own)
     assert code == 0
     assert "own.csv  temperature" in out
     assert json.loads((own / "r.json").read_text())["datasets"]["own.csv"]["documents"] == {"13": [5, 5]}
@@ -139,14 +139,14 @@ def test_evaluate_your_own_file(own):
 def grouped(own):
     """Two runs that measure by group: the first asks the model, the second takes its scores."""
     options = ["--separator", "|", "--calibration", "temperature,paper", "--save", "scores", "--json", "g.json"]
-    plain = setscore("evaluate", *OWN, *options, "--seeds", "13", folder=own)
-    return plain, setscore("evaluate", *OWN, *options, "--seeds", "13,17", "--group-column", "region", folder=own)
+    plain = invoke("evaluate", *OWN, *options, "--seeds", "13", folder=own)
+    return plain, invoke("evaluate", *OWN, *options, "--seeds", "13,17", "--group-column", "region", folder=own)
 
 
 def test_groups_have_a_table_of_their_own(grouped):
     plain, (code, out, err) = grouped
     assert (plain[0], code) == (0, 0)
-    assert "re-using the scores in scores/own.csv-development/pool; 10 documents" in err
+    assert "own.csv pool: re-using the scores in scores; 10 documents" in err
     table = out[out.index("region ") :].splitlines()
     assert re.split(r"  +", table[0].strip()) == [
         *("region", "documents", "decided by"),
@@ -178,7 +178,7 @@ def test_repeated_ids_are_kept_and_told(own, command):
     (own / "twice.csv").write_text("id,text,labels\na,Oil rose.,oil\nb,Rain.,\na,A goal.,sports\nc,Crude oil.,oil\n")
     options = ["--file", "twice.csv", "--labels", "labels.yaml", "--calibration", "temperature"]
     more = ["--no-yardsticks", "--seeds", "13"] if command == "evaluate" else ["--out", "twice.json"]
-    code, _, err = setscore(command, *options, *more, folder=own)
+    code, _, err = invoke(command, *options, *more, folder=own)
     assert code == 0
     assert "1 row repeats an id, the first is 'a' in row 3; all rows are kept." in err
     assert "scoring; 4 documents" in err
@@ -189,8 +189,7 @@ def test_calibrate_saves_a_classifier_that_classify_reads(own):
     code, out, err = setscore("calibrate", *OWN, *options, folder=own)
     lines = out.splitlines()
     assert code == 0
-    assert err.splitlines()[0] == "own.csv pool: scoring; 10 documents"
-    assert err.splitlines()[1].startswith("fitted on 10 documents; with fewer than 50, decisions can get worse")
+    assert err.splitlines() == ["own.csv: scoring; 10 documents", FEW.format(10)]
     assert lines[0] == "fitted on 10 documents, 2 labels"
     assert re.fullmatch(r"chosen: temperature [\d.]+ by likelihood", lines[1])
     assert lines[3].split() == ["decided", "by", "micro-F1", "macro-F1", "ECE", "raw", "ECE"]
@@ -201,7 +200,7 @@ def test_calibrate_saves_a_classifier_that_classify_reads(own):
     model = SetScoreClassifier.load(own / "model.json")
     assert model.calibration_.choice_ == lines[1].removeprefix("chosen: ")
     assert [label.description for label in model.labels_.labels] == ["crude oil", None]
-    code, out, _ = setscore("classify", "Oil!", "--classifier", "model.json", "--format", "jsonl", folder=own)
+    code, out, _ = invoke("classify", "Oil!", "--classifier", "model.json", "--format", "jsonl", folder=own)
     assert (code, list(json.loads(out)["probabilities"])) == (0, ["oil", "sports"])
 
 
@@ -225,7 +224,7 @@ def test_calibrate_tells_what_speaks_against_the_fit(tmp_path, label, said):
     """Two of nine documents like each other have the label for no reason, and so fits that see them say yes to all."""
     others = [f"The children were playing in garden {n},{label if n in (4, 7) else ''}\n" for n in range(9)]
     (tmp_path / "f.csv").write_text(f"text,labels\nThe price of crude oil rose,{label}\n" + "".join(others))
-    code, _, err = setscore("calibrate", "--file", "f.csv", "--labels", "oil,music", folder=tmp_path)
+    code, _, err = invoke("calibrate", "--file", "f.csv", "--labels", "oil,music", folder=tmp_path)
     assert code == 0
     assert re.search(said, err), err
 
@@ -239,9 +238,9 @@ def test_tables_in_a_pipe_are_not_squeezed(own):
 
 def test_calibrate_draws_from_a_dataset_with_the_seed(data, tmp_path):
     options = ["--data-dir", data, "--size", "12", "--save", "scores", "--calibration", "platt?most=1"]
-    code, out, err = setscore("calibrate", "goemotions", *options, "--json", "c.json", "--per-label", folder=tmp_path)
+    code, out, err = invoke("calibrate", "goemotions", *options, "--json", "c.json", "--per-label", folder=tmp_path)
     assert code == 0
-    assert "goemotions 12-13: scoring; 12 documents" in err
+    assert "goemotions: scoring; 12 documents" in err
     assert "12 of 24 documents, drawn with seed 13." in err
     assert "the classifier was not saved: --out FILE saves it." in err
     assert [line.split()[0] for line in out[out.index("label ") :].splitlines()[1:4]] == ["joy", "anger", "fear"]
@@ -250,28 +249,35 @@ def test_calibrate_draws_from_a_dataset_with_the_seed(data, tmp_path):
     assert (content["documents"], content["calibration"]) == (12, "platt?most=1")
     assert list(content["thresholds"]) == ["joy", "anger", "fear"]
     assert [row["name"] for row in content["rows"]] == ["threshold 0.5", "platt?most=1, cross-validated"]
-    code, out, err = setscore("calibrate", "goemotions", *options, "--out", "m.json", folder=tmp_path)
-    assert (code, "goemotions 12-13: re-using the scores in scores/calibrate/goemotions/12-13" in err) == (0, True)
-    code, _, err = setscore("calibrate", "goemotions", *options, "--seed", "17", folder=tmp_path)
-    assert (code, "goemotions 12-17: scoring; 12 documents" in err) == (0, True)
+    code, again, err = invoke("calibrate", "goemotions", *options, "--out", "m.json", folder=tmp_path)
+    assert (code, again.splitlines()[:5]) == (0, out.splitlines()[:5])
+    code, other, err = invoke("calibrate", "goemotions", *options, "--seed", "17", folder=tmp_path)
+    assert (code, other.splitlines()[1] != out.splitlines()[1]) == (0, True)
     model = SetScoreClassifier.load(tmp_path / "m.json")
     assert model.calibration_.most == 1
 
 
-def test_calibrate_draws_from_what_evaluate_saved(first, data):
+def test_calibrate_asks_nothing_that_evaluate_has_asked(first, data):
+    def answers():
+        with sqlite3.connect(data / "scores" / "scores.sqlite") as db:
+            (count,) = db.execute("SELECT count(*) FROM answers").fetchone()
+        db.close()
+        return count
+
+    before = answers()
     options = ["--data-dir", data, "--size", "12", "--save", "scores", "--calibration", "temperature"]
-    code, _, err = setscore("calibrate", "goemotions", *options, folder=data)
-    assert code == 0
-    assert "goemotions slice: re-using the scores in scores/goemotions-development/pool; 12 documents" in err
+    code, _, err = invoke("calibrate", "goemotions", *options, folder=data)
+    assert code == 0, err
+    assert before == answers() == 24 * 3
 
 
 def test_a_saved_classifier_is_measured_and_told_if_on_its_own_documents(own):
     saved = ["--calibration", "temperature?margin=0.2", "--out", "own.json"]
-    assert setscore("calibrate", *OWN, *saved, folder=own)[0] == 0
+    assert invoke("calibrate", *OWN, *saved, folder=own)[0] == 0
     lines = (own / "own.csv").read_text().splitlines(keepends=True)
     (own / "permuted.csv").write_text("".join([lines[0], *reversed(lines[1:])]))
     columns = ["--text-column", "body", "--labels-column", "tags", "--classifier", "own.json"]
-    code, out, err = setscore("evaluate", "--file", "permuted.csv", *columns, folder=own)
+    code, out, err = invoke("evaluate", "--file", "permuted.csv", *columns, "--yardsticks", folder=own)
     assert code == 0
     assert "temperature is measured on the 10 documents it was fitted on; that flatters it. Measure on others." in err
     assert "of the decisions are left to you" in err
@@ -282,38 +288,114 @@ def test_a_saved_classifier_is_measured_and_told_if_on_its_own_documents(own):
     (own / "others.csv").write_text(
         "body,tags\nPetrol is dearer.,oil\nA late goal.,sports\n" + lines[1].rpartition(",")[0]
     )
-    code, _, err = setscore("evaluate", "--file", "others.csv", *columns, "--json", "s.json", folder=own)
+    code, _, err = invoke("evaluate", "--file", "others.csv", *columns, "--json", "s.json", folder=own)
     assert (code, "1 of the 3 documents that temperature is measured on has scores and labels" in err) == (0, True)
     assert json.loads((own / "s.json").read_text())["datasets"]["others.csv"]["documents"] == {"0": [0, 3]}
-    code, out, _ = setscore("classify", "Oil!", "--classifier", "own.json", "--format", "csv", folder=own)
+    code, out, _ = invoke("classify", "Oil!", "--classifier", "own.json", "--format", "csv", folder=own)
     assert (code, out.splitlines()[0]) == (0, "id,labels,undecided,oil,sports,error,regime")
-    code, out, _ = setscore("classify", "Oil!", "--classifier", "own.json", "--format", "jsonl", folder=own)
+    code, out, _ = invoke("classify", "Oil!", "--classifier", "own.json", "--format", "jsonl", folder=own)
     assert (code, "undecided" in json.loads(out)) == (0, True)
 
 
-def test_paired_tests_and_labels_on_the_screen(first, data):
-    options = ["--data-dir", data, "--seeds", "13,17", "--no-yardsticks", "--calibration", "platt,paper"]
-    asked = ["--save", "wording", "--template", "comment-is", "--compare", "scores", "--per-label", "--json", "p.json"]
-    code, out, _ = setscore("evaluate", "goemotions", *options, *asked, folder=data)
-    assert code == 0
-    assert re.search(r"goemotions, platt *\n *label +gold +predicted +precision +recall +F1 *\n *joy ", out)
+def test_another_runs_scores_are_tested_against_and_stay_as_they_are(first, data):
+    """A second template into the same folder leaves the first one's scores alone, and both are there to compare."""
+    options = ["--data-dir", data, "--seeds", "13,17", "--calibration", "platt", "--save", "scores"]
+    asked = ["--template", "comment-is", "--against", "scores", "--json", "p.json"]
+    code, out, err = invoke("compare", "goemotions", *options, *asked, folder=data)
+    assert code == 0, err
     table = out[out.index("goemotions, paired tests") :]
     cell = r" +[+-]\d+\.\d \([+-]\d+\.\d to [+-]\d+\.\d\) +[01]\.\d{3}"
-    for second in ("paper", "threshold 0.5", "platt of scores"):
+    for second in ("threshold 0.5", "platt of setscore-mini"):
         assert re.search(rf"platt minus {second} +13{cell}{cell} *\n +17{cell}{cell}", table), table
     pairs = json.loads((data / "p.json").read_text())["datasets"]["goemotions"]["pairs"]
-    assert [pair["second"] for pair in pairs] == ["paper", "threshold 0.5", "platt of scores"]
-    code, _, err = setscore("evaluate", "goemotions", *options, "--compare", "pictures", folder=data)
+    assert [pair["second"] for pair in pairs] == ["threshold 0.5", "platt of setscore-mini"]
+    code, again, _ = invoke("evaluate", "goemotions", *options, "--no-yardsticks", folder=data)
+    assert (code, again.splitlines()[1].split()[:6]) == (0, first[1].splitlines()[1].split()[:6])
+    code, out, err = invoke("headroom", "--scores", "scores", "--seeds", "13", folder=data)
+    assert code == 0, err
+    assert re.findall(r"^goemotions-development, (setscore-mini(?:, comment-is)?) ", out, re.MULTILINE) == [
+        "setscore-mini",
+        "setscore-mini, comment-is",
+    ]
+    code, _, err = invoke("compare", "goemotions", *options, "--against", "pictures", folder=data)
     assert code == 2
-    assert "pictures holds no scores of goemotions-development; `setscore evaluate --save` makes them." in err
+    assert "pictures holds no scores. Make them with `setscore evaluate NAME --save pictures`." in err
+    members = [
+        "a=scores/goemotions-development/setscore-mini",
+        "b=scores/goemotions-development/setscore-mini, comment-is",
+    ]
+    code, out, err = invoke("ensemble", *members, "--seeds", "13,17", folder=data)
+    assert (code, [line.split()[0] for line in out.splitlines()[1:3]]) == (0, ["a", "b"])
+
+
+def test_two_evaluations_on_one_folder_at_the_same_time(data, tmp_path, first):
+    options = [
+        "--data-dir",
+        data,
+        "--seeds",
+        "13,17",
+        "--no-yardsticks",
+        "--calibration",
+        "platt,paper",
+        "--save",
+        "two",
+    ]
+    command = [COMMAND, "evaluate", "goemotions", *options]
+    pair = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=ENVIRONMENT)
+        for _ in range(2)
+    ]
+    outs = [(*process.communicate(), process.returncode) for process in pair]
+    assert [code for _, _, code in outs] == [0, 0], outs
+    one, other = (out.decode().splitlines() for out, _, _ in outs)
+    assert one == other
+    alone = first[1].splitlines()
+    assert [line.split() for line in one[1:4]] == [line.split() for line in alone[1:4]]
+    with sqlite3.connect(tmp_path / "two" / "scores.sqlite") as db:
+        assert db.execute("SELECT count(*) FROM answers").fetchone() == (24 * 3,)
+        assert db.execute("SELECT count(*) FROM claims").fetchone() == (0,)
+    db.close()
+
+
+def test_scores_of_version_0_1_are_refused(data, tmp_path):
+    (tmp_path / "old" / "goemotions-development" / "pool").mkdir(parents=True)
+    (tmp_path / "old" / "goemotions-development" / "pool" / "scores.json").write_text('{"format": "setscore.scored/1"}')
+    said = "error: old holds scores of SetScore 0.1, which this version does not read. Score again into a new folder.\n"
+    for command in (
+        ["evaluate", "goemotions", "--data-dir", data, "--save", "old"],
+        ["calibrate", "goemotions", "--data-dir", data, "--save", "old"],
+        ["baseline", "cosine", "goemotions", "--data-dir", data, "--save", "old"],
+        ["headroom", "--scores", "old"],
+        ["ensemble", "a=old", "b=old"],
+    ):
+        assert invoke(*command, folder=tmp_path) == (2, "", said)
+
+
+def test_everything_about_a_file_begins_with_one_plain_table(own):
+    options = ["--separator", "|", "--seeds", "13,17", "--calibration", "temperature,paper"]
+    code, plain, _ = invoke("evaluate", *OWN, *options, folder=own)
+    rows = [line.split("  ")[-5 if number else 0].strip() for number, line in enumerate(plain.splitlines()[:4])]
+    assert code == 0
+    assert not re.search("oracle|label prior|paired", plain)
+    code, out, _ = invoke("evaluate", *OWN, *options, "--all", folder=own)
+    assert code == 0, rows
+    head, *lines = out.splitlines()
+    assert re.split("  +", head.strip()) == ["dataset", "decided by", "micro-F1", "macro-F1"]
+    names = ["own.csv  temperature", "paper", "threshold 0.5"]
+    assert [line.strip().startswith(name) for line, name in zip(lines, names, strict=False)] == [True] * 3
+    assert lines[3] == ""
+    places = [
+        out.index(title) for title in ("ECE raw", "label prior", "oracle global", "own.csv, temperature", "paired")
+    ]
+    assert places == sorted(places)
 
 
 def test_datasets_as_a_table_and_as_a_card():
-    code, out, _ = setscore("datasets")
+    code, out, _ = invoke("datasets")
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()[1:]] == list(DATASETS)
     assert "goemotions      28   43,410       5,426   5,427        1,500  CC BY 4.0" in out
-    code, out, _ = setscore("datasets", "reuters")
+    code, out, _ = invoke("datasets", "reuters")
     assert (code, out.splitlines()[0]) == (0, "## Reuters-21578 (`reuters`)")
 
 
@@ -362,14 +444,14 @@ def test_datasets_as_a_table_and_as_a_card():
     ],
 )
 def test_mistakes_of_a_user(tmp_path, arguments, message):
-    code, out, err = setscore(*arguments, folder=tmp_path)
+    code, out, err = invoke(*arguments, folder=tmp_path)
     assert (code, out) == (2, "")
     assert message in err
 
 
 @pytest.mark.parametrize("column", ["--group-column", "--id-column"])
 def test_a_column_that_is_not_there_is_answered_with_those_that_are(own, column):
-    code, out, err = setscore("evaluate", *OWN, column, "area", folder=own)
+    code, out, err = invoke("evaluate", *OWN, column, "area", folder=own)
     assert (code, out) == (2, "")
     assert err == "error: own.csv has no column area; its first line has ['body', 'tags', 'region'].\n"
 
@@ -385,41 +467,42 @@ def test_a_column_that_is_not_there_is_answered_with_those_that_are(own, column)
     ],
 )
 def test_help_shows_examples(command, example):
-    code, out, _ = setscore(command, "--help")
+    code, out, _ = invoke(command, "--help")
     assert code == 0
     assert example in out
 
 
 def test_help_says_what_all_is():
-    assert "all for goemotions, reuters, eurlex, ecthr-b, jigsaw, aapd." in setscore("evaluate", "--help")[1]
+    assert "all for goemotions, reuters, eurlex, ecthr-b, jigsaw, aapd." in invoke("evaluate", "--help")[1]
 
 
 def test_a_blend_is_weighed_and_saved(own):
     options = ["--separator", "|", "--blend", "own-cosine", "--calibration", "platt"]
-    code, out, err = setscore("calibrate", *OWN, *options, "--out", "blended.json", folder=own)
+    code, out, err = invoke("calibrate", *OWN, *options, "--out", "blended.json", folder=own)
     assert (code, out.splitlines()[-1]) == (0, "saved: blended.json")
     (said,) = re.findall(r"blend: (.*), chosen on all of these documents, which", err)
     model = SetScoreClassifier.load(own / "blended.json")
     assert Ensemble.of(model.blend).sentence() == said
     assert "own-cosine" in Ensemble.of(model.blend).names
-    code, out, err = setscore(
+    code, out, err = invoke(
         "evaluate", *OWN[:2], *OWN[4:], "--separator", "|", "--classifier", "blended.json", folder=own
     )
     assert (code, "threshold 0.5" in out) == (0, False)
     assert "no row threshold 0.5: the scores are a blend, whose weights are fitted too." in err
-    code, out, err = setscore("evaluate", *OWN, *options, "--no-yardsticks", "--seeds", "13", folder=own)
+    code, out, err = invoke("evaluate", *OWN, *options, "--no-yardsticks", "--seeds", "13", folder=own)
     assert (code, "own.csv: blend: seed 13 " in err) == (0, True)
 
 
 def test_what_a_blend_would_give_is_shown_beside_auto(own):
     options = ["--separator", "|", "--seeds", "13"]
-    code, out, err = setscore("evaluate", *OWN, *options, "--calibration", "auto", "--json", "both.json", folder=own)
+    beside = [*options, "--calibration", "auto", "--yardsticks", "--json", "both.json"]
+    code, out, err = invoke("evaluate", *OWN, *beside, folder=own)
     assert code == 0
     assert "own.csv blend='own-cosine': embedding; 10 documents" in err
     assert "auto + own-cosine: the model's own sentence embedding has a say too" in out
     rows = [row["name"] for row in json.loads((own / "both.json").read_text())["datasets"]["own.csv"]["rows"]]
     assert rows[:4] == ["auto", "threshold 0.5", "auto + own-cosine", "label prior"]
-    code, out, _ = setscore("evaluate", *OWN, *options, "--calibration", "auto", "--no-yardsticks", folder=own)
+    code, out, _ = invoke("evaluate", *OWN, *options, "--calibration", "auto", "--no-yardsticks", folder=own)
     assert (code, "own-cosine" in out) == (0, False)
 
 
@@ -427,8 +510,8 @@ def test_one_document_is_no_documents(tmp_path):
     (tmp_path / "one.csv").write_text("text,labels\nOil rose.,oil\n")
     code, out, err = setscore("calibrate", "--file", "one.csv", "--labels", "oil", folder=tmp_path)
     assert (code, out.splitlines()[0]) == (0, "fitted on 1 document, 1 label")
-    assert "one.csv pool: scoring; 1 document\nfitted on 1 document; with fewer than 50" in err
-    code, _, err = setscore("evaluate", "--file", "one.csv", "--labels", "oil", folder=tmp_path)
+    assert f"one.csv: scoring; 1 document\n{FEW.format(1)}" in err
+    code, _, err = invoke("evaluate", "--file", "one.csv", "--labels", "oil", folder=tmp_path)
     assert (code, "one.csv has 1 document; at least 2 are needed" in err) == (2, True)
 
 
@@ -439,11 +522,11 @@ def test_blank_rows_and_other_gold_labels_stop_nothing_else(tmp_path, command):
     (tmp_path / "own.csv").write_text("\n".join(["text,labels", *rows, ""]))
     options = ["--file", "own.csv", "--labels", "oil,sports"]
     more = {"evaluate": ["--seeds", "13", "--no-yardsticks", "--calibration", "temperature"]}.get(command, [])
-    code, out, err = setscore(command, *options, *more, folder=tmp_path)
+    code, out, err = invoke(command, *options, *more, folder=tmp_path)
     assert (code, out) == (2, "")
     assert "own.csv: 1 gold label is not in the inventory: 'weather' (1 time)." in err
     assert "See row 4. Add what is missing to the labels, mend the rows, or leave such gold labels out" in err
-    code, _, err = setscore(command, *options, *more, "--ignore-unknown", folder=tmp_path)
+    code, _, err = invoke(command, *options, *more, "--ignore-unknown", folder=tmp_path)
     assert code == 0, err
     blank = "2 of 6 rows cannot be used and were left out: row 2 is empty or blank; row 5 is empty or blank."
     assert blank in err
@@ -452,18 +535,18 @@ def test_blank_rows_and_other_gold_labels_stop_nothing_else(tmp_path, command):
 
 def test_a_saved_classifier_takes_its_labels_in_any_order_and_no_others(own):
     saved = ["--calibration", "platt", "--out", "order.json"]
-    assert setscore("calibrate", *OWN, *saved, folder=own)[0] == 0
+    assert invoke("calibrate", *OWN, *saved, folder=own)[0] == 0
     measure = ["evaluate", *OWN[:2], *OWN[4:], "--classifier", "order.json"]
     tables = {}
     for labels in (None, "sports,oil", "oil,sports"):
-        code, tables[labels], err = setscore(*measure, *([] if labels is None else ["--labels", labels]), folder=own)
+        code, tables[labels], err = invoke(*measure, *([] if labels is None else ["--labels", labels]), folder=own)
         assert code == 0, err
     assert tables[None] == tables["sports,oil"] == tables["oil,sports"]
     (own / "worded.yaml").write_text("sports:\noil: petrol\n")
-    code, out, err = setscore(*measure, "--labels", "worded.yaml", folder=own)
+    code, out, err = invoke(*measure, "--labels", "worded.yaml", folder=own)
     assert (code, out) == (0, tables[None])
     assert "descriptions are those of the saved classifier; given were others, of oil." in err
-    code, _, err = setscore(*measure, "--labels", "oil,sports,tea", folder=own)
+    code, _, err = invoke(*measure, "--labels", "oil,sports,tea", folder=own)
     assert code == 2
     assert "made for other labels than these: only own.csv has tea. Remove --labels to measure it on its own" in err
 
@@ -475,7 +558,7 @@ def test_calibrate_remembers_the_slice_for_a_shortlist_as_fit_does(tmp_path):
     rows = [(f"A note about {name} number {i}.", name) for i in range(3) for name in labels]
     (tmp_path / "own.csv").write_text("text,labels\n" + "".join(f"{text},{name}\n" for text, name in rows))
     options = ["--file", "own.csv", "--labels", ",".join(labels), "--shortlist", "2", "--calibration", "temperature"]
-    code, _, err = setscore("calibrate", *options, "--save", "scores", "--out", "m.json", folder=tmp_path)
+    code, _, err = invoke("calibrate", *options, "--save", "scores", "--out", "m.json", folder=tmp_path)
     assert code == 0, err
     saved = json.loads((tmp_path / "m.json").read_text())
     fitted = SetScoreClassifier(labels, shortlist=2, calibration="temperature")
@@ -486,7 +569,5 @@ def test_calibrate_remembers_the_slice_for_a_shortlist_as_fit_does(tmp_path):
     texts = ["The band plays on.", "Rain is coming."]
     loaded = SetScoreClassifier.load(tmp_path / "m.json")
     assert (loaded.decision_function(texts) == fitted.decision_function(texts)).all()
-    code, _, err = setscore(
-        "evaluate", *options, "--save", "scores", "--no-yardsticks", "--seeds", "13", folder=tmp_path
-    )
+    code, _, err = invoke("evaluate", *options, "--save", "scores", "--no-yardsticks", "--seeds", "13", folder=tmp_path)
     assert (code, "own.csv pool: scoring; 12 documents" in err) == (0, True)  # those scores had another shortlist

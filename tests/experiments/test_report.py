@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from made_up import write_goemotions
 
 from setscore import SetScoreClassifier
 from setscore.backbones.mini import default_folder
 from setscore.errors import DataFileError, MissingExtraError
-from setscore.experiments import report
+from setscore.experiments import prepare, prepare_file, report
 from setscore.experiments.evaluation import fit
 from setscore.experiments.pictures import reliability_diagram
 from setscore.experiments.slices import trials
@@ -133,3 +134,17 @@ def test_the_same_weights_by_name_or_by_path_decide_the_same_before_fit(ready, t
     test = trials(scored, SEEDS)[0].test
     unfitted = SetScoreClassifier(pool.labels).predict([pool.texts[pool.ids.index(one)] for one in test.ids])
     np.testing.assert_array_equal(found[1].rows[SEEDS[0]].decisions, unfitted.astype(bool))
+
+
+@pytest.mark.parametrize("options", [{}, {"blend": "own-cosine"}, {"head": "auto"}], ids=str)
+def test_a_saved_classifier_is_measured_as_it_predicts(data, options):
+    """Whatever stands between its scores and its decisions."""
+    write_goemotions(data, 250)
+    pool = prepare("goemotions", "development", SEEDS, data_dir=data).parts["pool"]
+    known, new = pool.take(np.arange(150)), pool.take(np.arange(150, 250))
+    fitted = SetScoreClassifier(pool.labels, **options).fit(known.texts, known.gold)
+    assert fitted.regime == ("learned" if "head" in options else "calibrated")
+    made = report.report_saved(prepare_file(new), fitted)
+    (outcome,) = made.summaries[0].rows.values()
+    np.testing.assert_array_equal(outcome.decisions, fitted.predict(new.texts).astype(bool))
+    assert made.summaries[0].name == "auto"

@@ -11,6 +11,7 @@ from fakes import FakeBackbone
 from store_workers import LABELS, TEXTS, fork_with_a_store, logged, work
 
 from setscore import SetScoreClassifier
+from setscore.experiments.saved import one_saved
 from setscore.store.folder import FolderStore
 
 QUESTIONS = len(TEXTS) * len(LABELS)
@@ -21,7 +22,7 @@ KILLS, SECONDS = 10, 0.01  # a block of questions takes so long
 def start():
     """Starts a process of its own that does the worker's job."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["setscore.classifier"])  # what takes a second to load
+    context.set_forkserver_preload(["setscore.experiments.report"])  # what takes a second to load
 
     def started(target, *arguments):
         process = context.Process(target=target, args=arguments)
@@ -63,6 +64,7 @@ def test_two_processes_that_do_the_same_ask_everything_once(start, expected, tmp
     asked = Counter(logged(log))
     assert (len(asked), max(asked.values())) == (QUESTIONS, 1)
     assert stored(folder, log) == set(asked)
+    np.testing.assert_array_equal(one_saved(folder).parts()["pool"].log_odds, expected)
 
 
 def test_kills_at_random_points_cost_no_answer_that_was_stored(start, expected, tmp_path):

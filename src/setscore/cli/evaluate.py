@@ -132,8 +132,7 @@ def evaluate(
                     progress=told,
                 )
             else:
-                scored = score_parts(ready, classifier, progress=told)
-                found = report_saved(ready, scored, classifier, yardsticks=beside, with_oracles=whole)
+                found = report_saved(ready, classifier, yardsticks=beside, with_oracles=whole, progress=told)
         made.append(paired(found, None, kinds[0]) if pairs or everything else found)
         if json is not None:
             _write(json, made, group_column)
@@ -153,7 +152,7 @@ def _classifier(model: options.Model, saved: Path | None) -> SetScoreClassifier:
     if saved is not None:
         return SetScoreClassifier.load(saved)
     classifier = model.classifier()
-    if seed_of(classifier.scorer) is not None:
+    if classifier.scorer != "per_label" and seed_of(classifier.scorer) is not None:
         raise SetScoreError(
             f"{classifier.scorer} learns from each seed's validation documents: setscore compare --scorer"
             f" {classifier.scorer} measures it."

@@ -268,7 +268,9 @@ def read_texts(file: Path, columns: Columns, most: int | None = None) -> tuple[l
 def parse_calibrations(text: str, *, several: bool = True) -> tuple[str, ...]:
     """Calibrations, perhaps with options; an unknown name or option is an error before anything is scored."""
     names = tuple(dict.fromkeys(part.strip() for part in text.split(","))) if several else (text,)
-    return tuple(dict.fromkeys(calibrations.spelt(calibrations.make(name)) for name in names))
+    plain = calibrations.CALIBRATIONS
+    spelt = (name if name in plain else calibrations.spelt(calibrations.make(name)) for name in names)
+    return tuple(dict.fromkeys(spelt))
 
 
 def given(context: typer.Context, names: Sequence[str]) -> list[str]:

@@ -199,11 +199,12 @@ def flattery(calibration: calibrations.Calibration, test: Scored) -> str:
 
 def decided(calibration: calibrations.Calibration, test: Scored, name: str | None = None) -> Outcome:
     """What a fitted calibration makes of `test`; its name with its options, unless another is given."""
-    decisions, probabilities = calibration.predict(test.log_odds), calibration.transform(test.log_odds)
     title = calibrations.spelt(calibration) if name is None else name
-    found = measure(title, "model", calibration.choice_, test, decisions=decisions, probabilities=probabilities)
     undecided = calibration.undecided(test.log_odds) if calibration.margin else None
-    return _with_model_metrics(found, test, decisions, undecided)
+    decisions, probabilities = calibration.predict(test.log_odds), calibration.transform(test.log_odds)
+    return measure_model(
+        title, calibration.choice_, test, decisions=decisions, probabilities=probabilities, undecided=undecided
+    )
 
 
 def unfitted(test: Scored) -> Outcome:
@@ -216,11 +217,27 @@ def unfitted(test: Scored) -> Outcome:
 
 
 def _honest(validation: Scored, test: Scored, kind: Kind) -> Outcome:
-    return decided(fit(validation, test, kind), test)
+    return decided(fit(validation, test, kind), test, _title(kind))
 
 
-def _with_model_metrics(found: Outcome, test: Scored, decisions: BoolArray, undecided: BoolArray | None) -> Outcome:
+def _title(kind: Kind) -> str:
+    """A calibration's name, with its options where it has any."""
+    if isinstance(kind, str) and kind in calibrations.CALIBRATIONS:
+        return kind
+    return calibrations.spelt(calibrations.make(kind))
+
+
+def measure_model(
+    name: str,
+    choice: str,
+    test: Scored,
+    *,
+    decisions: BoolArray,
+    probabilities: FloatArray,
+    undecided: BoolArray | None,
+) -> Outcome:
     """With the ECE before calibration and, where there is abstention, how much is left and how good that is."""
+    found = measure(name, "model", choice, test, decisions=decisions, probabilities=probabilities)
     more = {"ece_raw": probability_metrics(test.gold, expit(test.log_odds))["ece"]}
     if undecided is not None:
         wrong, sure = decisions != test.gold, ~undecided
@@ -252,6 +269,6 @@ def cross_validated(scored: Scored, kind: Kind) -> Outcome:
         decisions[inside] = calibration.predict(scored.log_odds[inside])
         undecided[inside] = calibration.undecided(scored.log_odds[inside])
         probabilities[inside] = calibration.transform(scored.log_odds[inside])
-    name, choice = calibrations.spelt(calibration), f"cross-validated over {fold.max() + 1} folds"
-    found = measure(name, "model", choice, scored, decisions=decisions, probabilities=probabilities)
-    return _with_model_metrics(found, scored, decisions, undecided if calibration.margin else None)
+    choice = f"cross-validated over {fold.max() + 1} folds"
+    left = undecided if calibration.margin else None
+    return measure_model(_title(kind), choice, scored, decisions=decisions, probabilities=probabilities, undecided=left)

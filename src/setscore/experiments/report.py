@@ -21,9 +21,9 @@ from setscore.experiments.evaluation import (
     Kind,
     Summary,
     Trial,
-    decided,
     fit,
     flattery,
+    measure_model,
     oracles,
     over_trials,
     summarise,
@@ -32,7 +32,7 @@ from setscore.experiments.evaluation import (
 from setscore.experiments.pairs import Pair, between, within
 from setscore.experiments.pictures import reliability_diagram, threshold_curve
 from setscore.experiments.saved import keep, known
-from setscore.experiments.scored import Scored, ask_dataset, describe, named, with_labels
+from setscore.experiments.scored import Scored, ask_dataset, describe, named, predict_dataset, with_labels
 from setscore.experiments.slices import Experiment, trials
 from setscore.experiments.yardsticks import cosine, every_label, label_prior, score_cosine
 from setscore.records import Progress
@@ -139,20 +139,34 @@ def _cosines(
 
 def report_saved(
     experiment: Experiment,
-    scored: Mapping[str, Scored],
     classifier: SetScoreClassifier,
     *,
     yardsticks: bool = True,
     with_oracles: bool = True,
+    progress: Progress | None = None,
 ) -> Report:
     """A fitted classifier on all documents of one part; a remark if it was fitted on some of them."""
-    (test,) = scored.values()
+    ((part, dataset),) = experiment.parts.items()
+    found = predict_dataset(dataset, with_labels(classifier, dataset.labels), named(progress, part))
+    test = found.scored
+    if classifier.store is not None:
+        keep(open_store(classifier.store), experiment.saved_as, part, test)
     trial = Trial(WHOLE, test.take(np.arange(0)), test)
-    outcomes = [decided(classifier.current_calibration(), test)]
+    calibration = classifier.current_calibration()
+    outcomes = [
+        measure_model(
+            calibrations.spelt(calibration),
+            calibration.choice_,
+            test,
+            decisions=found.decisions,
+            probabilities=found.probabilities,
+            undecided=found.undecided,
+        )
+    ]
     outcomes += [every_label(test)] if yardsticks else []
     outcomes += oracles(test) if with_oracles else []
-    flattered = flattery(classifier.current_calibration(), test)
-    remarks = [*_remarks(experiment, scored), *([flattered] if flattered else [])]
+    flattered = flattery(calibration, test)
+    remarks = [*_remarks(experiment, {part: test}), *([flattered] if flattered else [])]
     if classifier.blend is None:
         outcomes.insert(1, unfitted(test))
     else:

@@ -112,10 +112,26 @@ def score_dataset(
 
 def ask_dataset(dataset: Dataset, model: SetScoreClassifier, progress: Progress | None) -> Scored:
     """The same for a classifier with the dataset's labels, and without a warning: what was cut is in the value."""
+    return predict_dataset(dataset, model, progress).scored
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """What a classifier makes of a dataset: scores, and [n, m] probabilities, decisions and what is left undecided."""
+
+    scored: Scored
+    probabilities: FloatArray
+    decisions: BoolArray
+    undecided: BoolArray | None
+
+
+def predict_dataset(dataset: Dataset, model: SetScoreClassifier, progress: Progress | None) -> Predicted:
+    """Every document of a dataset classified, block by block."""
     if not len(dataset):
         raise SetScoreError(f"{dataset.name} {dataset.split} has no documents to score.")
-    log_odds = np.full(dataset.gold.shape, -np.inf)
-    truncated = np.zeros(len(dataset), dtype=np.bool_)
+    log_odds, probabilities = np.full(dataset.gold.shape, -np.inf), np.zeros(dataset.gold.shape)
+    decisions, undecided = (np.zeros(dataset.gold.shape, dtype=np.bool_) for _ in range(2))
+    truncated, abstains = np.zeros(len(dataset), dtype=np.bool_), False
     step = steps(progress, "scoring", len(dataset))
     step(0)
     # Long documents first and blocks of like length: little padding, and the time left is never underestimated.
@@ -123,11 +139,16 @@ def ask_dataset(dataset: Dataset, model: SetScoreClassifier, progress: Progress 
     size = max(1, BLOCK_QUESTIONS // len(dataset.labels))
     for start in range(0, len(order), size):
         rows = order[start : start + size]
-        answers = model.classify([dataset.texts[row] for row in rows]).checked().scores
-        log_odds[rows] = answers.log_odds
-        truncated[rows] = answers.truncated
+        found = model.classify([dataset.texts[row] for row in rows]).checked()
+        log_odds[rows] = found.scores.log_odds
+        truncated[rows] = found.scores.truncated
+        probabilities[rows] = found.probabilities
+        decisions[rows] = found.decisions
+        if found.undecided is not None:
+            undecided[rows], abstains = found.undecided, True
         step(len(rows))
-    return Scored.of(dataset, log_odds, describe(model, dataset), truncated=truncated)
+    scored = Scored.of(dataset, log_odds, describe(model, dataset), truncated=truncated)
+    return Predicted(scored, probabilities, decisions, undecided if abstains else None)
 
 
 def with_labels(classifier: SetScoreClassifier, labels: LabelSet) -> SetScoreClassifier:
