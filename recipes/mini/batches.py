@@ -22,6 +22,7 @@ class Batch:
     slots: Ints  # [S, 2]
     yes: npt.NDArray[np.float32]  # [S]
     groups: Ints  # [G, LIST_WIDTH] slot numbers, -1 where there is none
+    same: Ints  # [P, 2] slot numbers: one question in two wordings
     masked: Ints  # [M, 3] row, column, token
     weights: npt.NDArray[np.float32]  # [M]
     maskable: int
@@ -57,7 +58,7 @@ def _place(example: Example, room: Ints, placed: list[tuple[int, int, Example]],
 def _batch(placed: Sequence[tuple[int, int, Example]], rows: int, columns: int) -> Batch:
     tokens, positions, segments, parts = (np.zeros((rows, columns), dtype=np.int32) for _ in range(4))
     count = np.zeros(rows, dtype=np.int32)
-    slots, yes, groups, masked, weights, embeddings = [], [], [], [], [], []
+    slots, yes, groups, same, masked, weights, embeddings = [], [], [], [], [], [], []
     for row, room, example in placed:
         start, length = columns - room, len(example.tokens)
         count[row] += 1
@@ -67,6 +68,7 @@ def _batch(placed: Sequence[tuple[int, int, Example]], rows: int, columns: int) 
         if example.group:
             group = [len(slots) + number for number in example.group]
             groups.append((group + [-1] * LIST_WIDTH)[:LIST_WIDTH])
+        same += [(len(slots) + one, len(slots) + other) for one, other in example.same]
         slots += [(row, start + offset) for offset, _ in example.slots]
         yes += [answer for _, answer in example.slots]
         masked += [(row, start + offset, token) for offset, token, _ in example.masked]
@@ -81,6 +83,7 @@ def _batch(placed: Sequence[tuple[int, int, Example]], rows: int, columns: int) 
         np.array(slots, dtype=np.int64).reshape(-1, 2),
         np.array(yes, dtype=np.float32),
         np.array(groups, dtype=np.int64).reshape(-1, LIST_WIDTH),
+        np.array(same, dtype=np.int64).reshape(-1, 2),
         np.array(masked, dtype=np.int64).reshape(-1, 3),
         np.array(weights, dtype=np.float32),
         sum(example.length for _, _, example in placed),

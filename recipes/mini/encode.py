@@ -2,9 +2,10 @@
 
     python recipes/mini/encode.py --store prepared.npz --base base.safetensors --out encoded/
 
-Phrases are drawn for a block of documents at a time, half of them topics where the store has any. Of the drawn
-ones each document keeps some of its nearest, spread over the ranks, and a few at random. Writes embeddings.npy,
-phrases.npy, cosines.npy.
+`--targets` names another encoder whose embeddings training keeps, where the model does not start from the one that
+judges phrases. Phrases are drawn for a block of documents at a time, half of them topics where the store has any. Of
+the drawn ones each document keeps some of its nearest, spread over the ranks, and a few at random. Writes
+embeddings.npy, phrases.npy, cosines.npy.
 """
 
 import argparse
@@ -26,17 +27,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--base", type=Path, required=True)
+    parser.add_argument("--targets", type=Path, help="whose embeddings are kept; default: the base")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--seed", type=int, default=13)
     arguments = parser.parse_args()
     started, store = time.monotonic(), Store.load(arguments.store)
-    model = build(load_file(arguments.base)).to(arguments.device).eval()
     phrases = Ragged.of([store.texts[int(n)] for n in store.pool], np.uint16)
-    embeddings = torch.cat([embed(model, store.documents), embed(model, phrases)])
-    numbers, cosines = candidates(embeddings, len(store.documents), int(store.topics), arguments.seed)
+
+    def embeddings_of(weights: Path) -> Tensor:
+        model = build(load_file(weights)).to(arguments.device).eval()
+        return torch.cat([embed(model, store.documents), embed(model, phrases)])
+
+    judged = embeddings_of(arguments.base)
+    numbers, cosines = candidates(judged, len(store.documents), int(store.topics), arguments.seed)
+    kept = embeddings_of(arguments.targets) if arguments.targets else judged
     arguments.out.mkdir(parents=True, exist_ok=True)
-    np.save(arguments.out / "embeddings.npy", embeddings.cpu().numpy())
+    np.save(arguments.out / "embeddings.npy", kept.cpu().numpy())
     np.save(arguments.out / "phrases.npy", numbers)
     np.save(arguments.out / "cosines.npy", cosines)
     print(f"{len(store.documents)} documents, {len(phrases)} phrases in {time.monotonic() - started:.0f} s")

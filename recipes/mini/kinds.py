@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from questions import LEAST_DOCUMENT, Cosines, Question, Questions, pick
+from sources.inference import BOOLQ, SNLI
 from sources.rows import FAMILIES
+from sources.written import SOURCE as WRITTEN
 from store import Ints, Store
+from twins import Twins
 from vocabulary import Vocabulary
 
 
@@ -25,6 +28,7 @@ class Example:
     segments: list[int] = field(default_factory=list)
     slots: list[tuple[int, float]] = field(default_factory=list)  # offset, probability of yes (nan: ask the teacher)
     group: list[int] = field(default_factory=list)  # slots of which exactly one is yes; that one first
+    same: list[tuple[int, int]] = field(default_factory=list)  # slots that ask the same in other words
     masked: list[tuple[int, int, float]] = field(default_factory=list)  # offset, token, weight
     length: int = 0  # tokens that could have been masked
     embedding: int = -1  # document number; pool phrases follow the documents
@@ -55,18 +59,25 @@ class Examples:
             "answers": self.answers,
             "running": self.running,
             "lists": self.lists,
+            "written": self.written,
+            "snli": self.labels,
+            "boolq": self.asks,
         }
+        self.twins = Twins(store, self.questions, config["written"], self.random)
+        self.waiting: list[Example] = []  # the twin of what was yielded last
         self.rows = {kind: self._rows(kind) for kind in self.kinds}
 
     def __iter__(self) -> Iterator[Example]:
         names = [kind for kind in self.kinds if len(self.rows[kind][0])]
-        shares = np.array([self.config["kinds"][kind] for kind in names], dtype=float).cumsum()
+        shares = np.array([self.config["kinds"].get(kind, 0) for kind in names], dtype=float).cumsum()
         while True:
             kind = names[int(np.searchsorted(shares, self.random.random() * shares[-1], side="right"))]
             rows, chances = self.rows[kind]
             row = int(rows[np.searchsorted(chances, self.random.random() * chances[-1], side="right")])
             if (example := self.kinds[kind](row)) is not None and len(example.tokens) <= self.columns:
                 yield example
+            yield from self.waiting
+            self.waiting = []
             if self.random.random() < 0.15:
                 yield self.phrase()
 
@@ -76,6 +87,14 @@ class Examples:
         yes, no, asks = (np.diff(x.offsets) for x in (store.row_yes, store.row_no, store.row_asks))
         long = np.diff(store.documents.offsets)[store.row_document] >= LEAST_DOCUMENT
         books = np.array([source in ("books", "wikitext") for source in store.sources])[store.row_source]
+        own = {
+            "written": np.array([source.startswith(WRITTEN) for source in store.sources])[store.row_source],
+            "snli": np.array([source == SNLI for source in store.sources])[store.row_source],
+            "boolq": np.array([source == BOOLQ for source in store.sources])[store.row_source],
+        }
+        if kind in own:  # twins are drawn together, so each of them half as often
+            rows = np.flatnonzero(own[kind])
+            return rows, np.where(store.row_twin[rows] < 0, 1.0, 0.5).cumsum()
         fits = {
             "labels": (yes + no > 0) & (no + (yes == 0) > 0),
             "lists": (no > 0),
@@ -86,7 +105,7 @@ class Examples:
             "answers": store.row_answer >= 0,
             "running": long & (books | (np.arange(len(long)) % 4 == 0)),
         }[kind]
-        rows = np.flatnonzero(fits)
+        rows = np.flatnonzero(fits & ~np.any(list(own.values()), axis=0))
         sizes = np.bincount(store.row_source[rows], minlength=len(store.sources))
         family = np.array([self.config["families"][name] for name in FAMILIES])
         if kind in ("phrases", "running", "answers"):
@@ -122,7 +141,13 @@ class Examples:
     def _some(self, values: Ints, most: int) -> Ints:
         return self.random.permutation(values)[:most]
 
-    def _asked(self, example: Example, questions: list[Question], group: Sequence[int] = ()) -> Example:
+    def _asked(
+        self,
+        example: Example,
+        questions: list[Question],
+        group: Sequence[int] = (),
+        same: Sequence[tuple[int, int]] = (),
+    ) -> Example:
         """The example with as many questions as fit. With exact attention only one, which the document sees."""
         words, start = self.words, len(example.tokens)
         order = range(len(questions))
@@ -140,6 +165,7 @@ class Examples:
             example.add(tokens, 1 if exact else 2 + len(places), start)
         if group and all(number in places for number in group):
             example.group = [places[number] for number in group]
+        example.same = [(places[one], places[other]) for one, other in same if one in places and other in places]
         return example
 
     # The kinds
@@ -197,8 +223,15 @@ class Examples:
 
     def told(self, row: int) -> Example | None:
         """A document of a labelled source, however short, with labels of any set."""
-        example, questions = self._of_row(row), self.questions.told(row, 6)
-        return self._asked(example, questions) if questions else None
+        questions, same = self.questions.told(row, 6)
+        return self._asked(self._of_row(row), questions, same=same) if questions else None
+
+    def written(self, row: int) -> Example | None:
+        """A written row with labels known to apply and not to; its twin, if it has one, comes next."""
+        first, *self.waiting = [
+            self._asked(self._of_row(one), questions, same=same) for one, (questions, same) in self.twins.draw(row)
+        ]
+        return first
 
     def phrase(self) -> Example:
         """A phrase on its own, for its embedding."""

@@ -2,10 +2,10 @@
 
     python recipes/mini/prepare.py --data DATA --evaluation EVAL --tokenizer tokenizer.json --out prepared.npz
 
-DATA holds the files that docs/mini.md lists. EVAL is a folder of evaluation datasets; every training
-row whose document, question or answer shares two 8-grams with one of them is removed, and the summary says how many.
-Without it only the labels' wordings are checked, and the summary says so. `--every 500` reads every 500th row of each
-file, for a try.
+DATA holds the files that docs/mini.md lists. EVAL is a folder of evaluation datasets; every training row whose
+document, question or answer shares two 8-grams with one of them, or with a document of tests/data, is removed, and the
+summary says how many. Without it only the latter and the labels' wordings are checked, and the summary says so.
+`--every 500` reads every 500th row of each file but the written ones, for a try.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import numpy as np
 import yaml
 from files import json_lines, text_lines
 from overlap import N, copies, evaluation_ngrams, forbidden_wordings, normal
-from sources import answers, labelled, natural, packages, running, titles
+from sources import answers, inference, labelled, natural, packages, running, titles, written
 from sources.phrases import common_phrases, count_phrases
 from sources.rows import FAMILIES, Label, Row
 from sources.topics import load_topics, with_pairs
@@ -29,6 +30,8 @@ from store import Ragged, Store, Texts, tokenize
 from tokenizers import Tokenizer
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+EVERYDAY = ROOT / "tests" / "data"
 Read = Callable[[Path, Mapping[str, Any], int], Iterator[Row | None]]
 
 
@@ -41,6 +44,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the .npz file to write")
     parser.add_argument("--summary", type=Path, help="what was read, kept and removed, as JSON")
     parser.add_argument("--topics", type=Path, help="more phrases that could be labels, by area, such as topics.yaml")
+    parser.add_argument("--written", type=Path, default=HERE.parent / "written", help="default: recipes/written")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="read every N-th row of each file")
     arguments = parser.parse_args()
     for path in (arguments.tokenizer, arguments.config, *filter(None, [arguments.topics])):
@@ -49,7 +53,12 @@ def main() -> None:
     config, tokenizer = yaml.safe_load(arguments.config.read_text()), Tokenizer.from_file(str(arguments.tokenizer))
     areas, unwanted = load_topics(arguments.topics, forbidden_wordings()) if arguments.topics else ([], [])
     evaluation = evaluation_texts(arguments.evaluation)
-    kept, counts = select(read_all(arguments.data, config["prepare"], arguments.every), config["prepare"])
+    evaluation |= everyday_texts(EVERYDAY)
+    rows = chain(
+        read_all(arguments.data, config["prepare"], arguments.every),
+        (("written", row) for row in written.for_training(arguments.written)),
+    )
+    kept, counts = select(rows, config["prepare"])
     clean, removed = without_evaluation(kept, chain.from_iterable(evaluation.values()))
     store = assemble(clean, areas, tokenizer, config)
     store.save(arguments.out)
@@ -115,6 +124,13 @@ def read_packages(data: Path, config: Mapping[str, Any], every: int) -> Iterator
     yield from found[::every]
 
 
+def read_inference(data: Path, config: Mapping[str, Any], every: int) -> Iterator[Row | None]:
+    pairs = json_lines(data / "snli_subset.jsonl.xz", ("premise", "hypothesis", "label"), every)
+    yield from inference.captions(pairs)
+    asked = json_lines(data / "boolq.jsonl.xz", ("question", "passage", "answer"), every)
+    yield from map(inference.convert_question, asked)
+
+
 def books(data: Path) -> tuple[list[Row], list[Row]]:
     return running.held_out(list(running.passages(text_lines(data / "books.txt.xz"), source="books")))
 
@@ -125,6 +141,7 @@ SOURCES: Mapping[str, Read] = {
     "labelled": read_labelled,
     "running": read_running,
     "packages": read_packages,
+    "inference": read_inference,
 }
 
 
@@ -178,6 +195,27 @@ def evaluation_texts(folder: Path | None) -> dict[str, Sequence[str]]:
     return found
 
 
+def everyday_texts(folder: Path) -> dict[str, Sequence[str]]:
+    """What stands in the everyday tests, by file: every string of a record that is longer than a label."""
+
+    def strings(value: Any) -> Iterator[str]:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list | dict):
+            for part in value.values() if isinstance(value, dict) else value:
+                yield from strings(part)
+
+    return {
+        path.name: [
+            text
+            for line in path.read_text(encoding="utf-8").splitlines()
+            for text in strings(json.loads(line))
+            if len(text.split()) > N
+        ]
+        for path in sorted(folder.glob("everyday*.jsonl"))
+    }
+
+
 def without_evaluation(rows: list[Row], evaluation: Iterable[str]) -> tuple[list[Row], dict[str, Any]]:
     """Rows without a copied text, and without a label worded as one of the evaluation sets."""
     ngrams, forbidden = evaluation_ngrams(evaluation), forbidden_wordings()
@@ -194,10 +232,7 @@ def without_evaluation(rows: list[Row], evaluation: Iterable[str]) -> tuple[list
         if is_copy:
             copied[row.source] += 1
             continue
-        kept = Row(
-            row.source, row.document, row.family, allowed(row.yes), allowed(row.no), row.asks, row.questions, row.answer
-        )
-        clean.append(kept)
+        clean.append(replace(row, yes=allowed(row.yes), no=allowed(row.no)))
     return clean, {"documents": dict(copied), "wordings": dict(worded.most_common())}
 
 
@@ -232,10 +267,14 @@ def assemble(rows: list[Row], areas: Sequence[Sequence[str]], tokenizer: Tokeniz
         ],
         "labels": [[texts.number(word) for word in label] for label in labels],
     }
+    names = {row.name: n for n, row in enumerate(rows) if row.name}
     answer = [-1 if row.answer is None else texts.number(row.answer) for row in rows]
     forbidden = forbidden_wordings()
-    general = common_phrases(count_phrases(documents), **settings["phrases"])
-    named = {word for label in labels for word in label if len(word.split()) <= 14}
+    # written labels and statements would be half of the pool, and the cosine is no judge of them
+    named_by = [row for row in rows if row.family not in ("written", "statement")]
+    general = common_phrases(count_phrases(dict.fromkeys(row.document for row in named_by)), **settings["phrases"])
+    of_rows = {label for row in named_by for label in (*row.yes, *row.no)}
+    named = {word for label in of_rows for word in label if len(word.split()) <= 14}
     topics = [topic for topic in with_pairs(areas, **settings["topics"]) if normal(topic) not in forbidden]
     others = {phrase for phrase in (*general, *named) if normal(phrase) not in forbidden} - set(topics)
     pool = [texts.number(phrase) for phrase in (*sorted(others), *topics)]
@@ -246,6 +285,7 @@ def assemble(rows: list[Row], areas: Sequence[Sequence[str]], tokenizer: Tokeniz
         row_source=np.array([sources[row.source] for row in rows], dtype=np.int32),
         row_family=np.array([FAMILIES.index(row.family) for row in rows], dtype=np.int8),
         row_answer=np.array(answer, dtype=np.int32),
+        row_twin=np.array([names.get(row.twin, -1) for row in rows], dtype=np.int32),
         pool=np.array(pool, dtype=np.int32),
         topics=np.array(len(topics)),
         sources=tuple(sources),

@@ -44,7 +44,8 @@ class Questions:
     ) -> None:
         self.store, self.cosines, self.words, self.config, self.random = store, cosines, words, config, random
         self.family_labels = {name: self._family_labels(name) for name in FAMILIES}
-        self.untopical = [name for name in FAMILIES if name != "topic" and len(self.family_labels[name])]
+        silent = ("topic", "statement")  # a statement is about its own text
+        self.untopical = [name for name in FAMILIES if name not in silent and len(self.family_labels[name])]
         self.topical = self._topical()
         calm = tuple(config["calm"])
         self.calm = np.array([source.startswith(calm) for source in store.sources])
@@ -103,13 +104,27 @@ class Questions:
         family = self._untopical()
         return [(self._of_family(family), math.nan) for _ in range(2)]
 
-    def told(self, row: int, count: int) -> list[Question]:
-        """Labels of any set that name no topic, half of them of the row's family if that is one: for a teacher."""
-        own, found = FAMILIES[int(self.store.row_family[row])], list[Question]()
-        for _ in range(count if self.untopical else 0):
+    def told(self, row: int, count: int) -> tuple[list[Question], list[tuple[int, int]]]:
+        """Labels of any set that name no topic, half of them of the row's family if that is one: for a teacher.
+
+        Some of them are written labels in two wordings; which questions mean the same is the second value.
+        """
+        own, found, same = FAMILIES[int(self.store.row_family[row])], list[Question](), list[tuple[int, int]]()
+        while len(found) < count and self.untopical:
+            if len(self.family_labels["written"]) and self.random.random() < self.config["wordings"]:
+                label = pick(self.random, self.family_labels["written"])
+                texts = self.random.permutation(self.store.labels[label])[:2]
+                if len(texts) == 2:
+                    same.append((len(found), len(found) + 1))
+                found += [(self.about("written", self.store.texts[int(text)].tolist()), math.nan) for text in texts]
+                continue
             kept = own in self.untopical and self.random.random() < 0.5
             found.append((self._of_family(own if kept else self._untopical()), math.nan))
-        return found
+        return found, same
+
+    def about(self, family: str, text: Sequence[int]) -> list[int]:
+        """A question about a label's text, in one of the family's wordings."""
+        return fill(self._wording(family), text)
 
     def _untopical(self) -> str:
         return self.untopical[int(self.random.integers(len(self.untopical)))]
@@ -117,14 +132,14 @@ class Questions:
     def _of_family(self, family: str) -> list[int]:
         """A question about any label of the family."""
         text = self._text(pick(self.random, self.family_labels[family]))
-        return fill(self._wording(family), text)
+        return self.about(family, text)
 
     def _about(self, row: int, text: Sequence[int]) -> list[int]:
         """A question about a label's text: now and then the row's own, else one of its family."""
         own = self.store.row_questions[row]
         if len(own) and self.random.random() < 0.4:
             return fill(self.store.texts[pick(self.random, own)], text)
-        return fill(self._wording(FAMILIES[int(self.store.row_family[row])]), text)
+        return self.about(FAMILIES[int(self.store.row_family[row])], text)
 
     def _wording(self, family: str) -> Ints:
         """How a question of the family is worded: half of the time in the package's default way, the first."""

@@ -87,7 +87,7 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
     if arguments.evaluation and not arguments.validation:
         arguments.validation = out / "validation.json"
         measured = {"--data-dir": arguments.evaluation, "--out": arguments.validation}
-        few = {"--documents": 10} if arguments.smoke else {}
+        few = {"--documents": 10, "--rows": 40} if arguments.smoke else {}
         first.append(stage("validate", arguments.validation, {**measured, **few}))
     trained = training(arguments, config, common)
     last: list[Stage] = []

@@ -45,6 +45,7 @@ class Store:
     row_source: Ints
     row_family: Ints
     row_answer: Ints  # text number, or -1
+    row_twin: Ints  # row number, or -1
     row_yes: Ragged  # label numbers
     row_no: Ragged  # label numbers
     row_asks: Ragged  # text numbers, in pairs with 0 / 1

@@ -3,10 +3,11 @@
     python recipes/mini/train.py --store prepared.npz --encoded encoded/ --base base.safetensors \\
         --tokenizer tokenizer.json --out run/ --steps 1200 --validation validation.json
 
-Four losses (weights in config.yaml): cross-entropy over the vocabulary at the answer slots; across the labels of a
-set of which exactly one applies; masked diffusion on running text and answers, weighted 1 / t; and the distance of the
-sentence embedding from the untouched encoder's. Writes weights.safetensors (averaged over the steps), last.safetensors,
-state.pt (to go on after an interruption) and log.jsonl.
+Five losses (weights in config.yaml): cross-entropy over the vocabulary at the answer slots; across the labels of a
+set of which exactly one applies; the distance of two log-odds that ask the same in other words; masked diffusion on
+running text and answers, weighted 1 / t; and the distance of the sentence embedding from the untouched encoder's.
+Writes weights.safetensors (averaged over the steps), last.safetensors, state.pt (to go on after an interruption) and
+log.jsonl.
 """
 
 import argparse
@@ -201,7 +202,7 @@ class Run:
         torch._foreach_lerp_(ours, theirs, 1 - keep)
 
     def losses(self, batch: Batch) -> dict[str, Tensor]:
-        """The four losses, their weighted sum as `total`, and the share of right answers as `accuracy`."""
+        """The five losses, their weighted sum as `total`, and the share of right answers as `accuracy`."""
         device, weight = self.device, self.config["loss"]
 
         def put(array: np.ndarray) -> Tensor:
@@ -215,7 +216,8 @@ class Run:
             at_slots = self.model.logits(hidden[slots[:, 0], slots[:, 1]]).float()
             masked = put(batch.masked[: self.config["diffusion_positions"]])
             at_masks = self.model.logits(hidden[masked[:, 0], masked[:, 1]]).float()
-            yes = self.to_learn(yes, slots, (tokens, positions, parts, segments))
+            same = put(batch.same)
+            yes = self.to_learn(yes, slots, same, (tokens, positions, parts, segments))
         answers = at_slots[:, [self.words.yes, self.words.no]]
         logs = answers - at_slots.logsumexp(dim=-1, keepdim=True)
         asked = max(1, len(slots))  # a small batch may hold no question at all
@@ -224,6 +226,9 @@ class Run:
         groups = put(batch.groups)
         scores = torch.where(groups >= 0, odds[groups.clamp(min=0)], float("-inf"))
         found["list"] = (scores.logsumexp(dim=1) - scores[:, 0]).mean() if len(groups) else odds.sum() * 0
+        # the mean of their distance, which a pair far apart does not rule
+        apart = functional.smooth_l1_loss(odds[same[:, 0]], odds[same[:, 1]], reduction="sum")
+        found["same"] = apart / max(1, len(same))
         found["diffusion"] = self.diffusion(at_masks, masked[:, 2], put(batch.weights)[: len(masked)], batch)
         wanted = put(batch.embeddings)
         given = pooled(hidden, parts, segments, int(batch.parts.max()))[wanted[:, 0], wanted[:, 1] - 1]
@@ -233,14 +238,18 @@ class Run:
         return found
 
     @torch.no_grad()
-    def to_learn(self, yes: Tensor, slots: Tensor, prompts: tuple[Tensor, ...]) -> Tensor:
-        """The answers to learn, with the mean of the teachers' log-odds in them if there are any."""
+    def to_learn(self, yes: Tensor, slots: Tensor, same: Tensor, prompts: tuple[Tensor, ...]) -> Tensor:
+        """The answers to learn, with the mean of the teachers' log-odds in them if there are any.
+
+        Of a question in two wordings it is the mean over both, too.
+        """
         if not self.teachers:
             return yes
         odds = torch.zeros_like(yes)
         for teacher, ask in self.teachers:
             logits = teacher.logits(ask(*prompts)[slots[:, 0], slots[:, 1]]).float()
             odds += (logits[:, self.words.yes] - logits[:, self.words.no]) / len(self.teachers)
+        odds[same] = odds[same].mean(dim=1, keepdim=True).expand(-1, 2)
         weigh = self.config["teacher"]
         return blend(yes, odds * weigh["sharpen"], weigh["share"], weigh["known"])
 

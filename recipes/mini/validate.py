@@ -5,9 +5,12 @@
 
 The first writes the sets: 200 validation documents of each of the paper's sets that lies in DATA, drawn with seed 13,
 the same that `setscore evaluate` draws. A set is {"labels": [texts], "documents": [texts], "gold": [[label numbers]]}.
-The second measures weights as train.py does at the end of a run: per set the mean average precision over labels,
-micro-F1 with the best single threshold on these documents (optimistic, the same for every run), and at 0.5; and the
-mean average precision with all labels in one prompt.
+Beside them, as "written", the written rows that are kept apart. The second measures weights as train.py does at the end
+of a run: per set the mean average precision over labels, micro-F1 with the best single threshold on these documents
+(optimistic, the same for every run), and at 0.5; and the mean average precision with all labels in one prompt. Of the
+written rows: the share of right decisions at log-odds 0 over all labels in all wordings, that of labels whose wordings
+are all decided alike, and of the labels that apply to one of two twins the share ranked right (a higher log-odds where
+the label applies) and decided right on both sides.
 """
 
 import argparse
@@ -21,14 +24,12 @@ import torch
 from model import Mini, build
 from safetensors.torch import load_file
 from sklearn.metrics import average_precision_score
+from sources.written import for_validation
 from store import tokenize
 from tokenizers import Tokenizer
 from vocabulary import Vocabulary
 
-from setscore.errors import DataFileError
-from setscore.experiments import PAPER_SETS
-from setscore.experiments.slices import SEED, prepare
-
+HERE = Path(__file__).parent
 QUESTION = "Question: Does this document express {label}? Answer:"
 LEAST_ROOM = 40  # tokens of a document, below which a list of labels is not asked
 
@@ -37,7 +38,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--written", type=Path, default=HERE.parent / "written", help="default: recipes/written")
     parser.add_argument("--documents", type=int, default=200, help="of each set")
+    parser.add_argument("--rows", type=int, help="of the written rows that are kept apart; default: all")
     parser.add_argument("--validation", type=Path)
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--tokenizer", type=Path)
@@ -46,7 +49,9 @@ def main() -> None:
     if missing := [f"--{name.replace('_', '-')}" for name in wanted if getattr(arguments, name) is None]:
         parser.error(f"needed: {' and '.join(missing)}.")
     if arguments.weights is None:
-        arguments.out.write_text(json.dumps(labelled_sets(arguments.data_dir, arguments.documents)) + "\n")
+        sets = labelled_sets(arguments.data_dir, arguments.documents)
+        sets["written"] = {"rows": for_validation(arguments.written)[: arguments.rows]}
+        arguments.out.write_text(json.dumps(sets) + "\n")
     else:
         model = build(load_file(arguments.weights)).to("cuda" if torch.cuda.is_available() else "cpu")
         sets = json.loads(arguments.validation.read_text())
@@ -55,6 +60,10 @@ def main() -> None:
 
 def labelled_sets(folder: Path, documents: int) -> dict[str, dict[str, Any]]:
     """Labels as they are asked, documents and gold label numbers by the set's name; one that is not there is told."""
+    from setscore.errors import DataFileError  # here: a machine that only trains need not have the package
+    from setscore.experiments import PAPER_SETS
+    from setscore.experiments.slices import SEED, prepare
+
     found = {}
     for name in PAPER_SETS:
         try:
@@ -141,10 +150,39 @@ def measure(scores: np.ndarray, gold: np.ndarray) -> dict[str, float]:
     return {"map": 100 * float(mean), "best_micro": 100 * float(best), "micro_at_half": 100 * float(half)}
 
 
+def score_written(model: Mini, tokenizer: Tokenizer, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
+    """For each row the log-odds of every wording of its labels."""
+    found = []
+    for row in rows:
+        words = list(dict.fromkeys(word for label in (*row["yes"], *row["no"]) for word in label))
+        found.append(dict(zip(words, score(model, tokenizer, [row["text"]], words)[0].tolist(), strict=True)))
+    return found
+
+
+def measure_written(odds: Sequence[Mapping[str, float]], rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    decided, alike, ranked, both = list[bool](), list[bool](), list[bool](), list[bool]()
+    numbers = {row["id"]: n for n, row in enumerate(rows)}
+    for row, ours in zip(rows, odds, strict=True):
+        for side in ("yes", "no"):
+            for label in row[side]:
+                answers = [ours[word] > 0 for word in label]
+                decided += [answer == (side == "yes") for answer in answers]
+                alike.append(len(set(answers)) == 1)
+        other = numbers.get(row.get("twin", ""))
+        for word in [] if other is None else [w for label in row["yes"] if label in rows[other]["no"] for w in label]:
+            ranked.append(ours[word] > odds[other][word])
+            both.append(ours[word] > 0 > odds[other][word])
+    shares = {"accuracy": decided, "wordings_alike": alike, "twins_ranked": ranked, "twins_decided": both}
+    return {name: 100 * float(np.mean(values)) for name, values in shares.items() if values}
+
+
 def validate(model: Mini, tokenizer: Tokenizer, sets: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     model.eval()
     found = {}
     for name, each in sets.items():
+        if "rows" in each:
+            found[name] = measure_written(score_written(model, tokenizer, each["rows"]), each["rows"])
+            continue
         gold = np.zeros((len(each["documents"]), len(each["labels"])), dtype=bool)
         for row, numbers in enumerate(each["gold"]):
             gold[row, numbers] = True

@@ -55,6 +55,11 @@ def data(tmp_path_factory):
     write(folder / "imdb_sample.jsonl.xz", [{"text": f"{text} film {n}", "label": "pos"} for n in range(20)])
     write(folder / "wikitext2_train.txt.xz", [" = Coast weather = \n", *(f"{text} {text} {n}\n" for n in range(20))])
     write(folder / "books.txt.xz", [f"{text} {n} {text}\n" for n in range(400)])
+    sides = ("entailment", "neutral", "contradiction")
+    pairs = [{"premise": f"{text} {n // 3}", "hypothesis": f"it is {n}", "label": sides[n % 3]} for n in range(30)]
+    write(folder / "snli_subset.jsonl.xz", pairs)
+    asked = [{"question": f"is it {n}", "passage": f"{text} {n}", "answer": n % 2 == 0} for n in range(20)]
+    write(folder / "boolq.jsonl.xz", asked)
     stanzas = [f"Package: p{n}\nDescription-en: tool number {n}\n {n} {text}\n\n" for n in range(20)]
     write(folder / "Translation-en.xz", stanzas)
     return folder
@@ -179,7 +184,8 @@ def test_every_stage_leaves_its_result(made):
         assert (out / name).exists(), name
     for run_name in ("language", "second-encoder-base-13", "second-language-base-13", "last"):
         measured = json.loads((out / f"run-{run_name}" / "validation.json").read_text())
-        assert set(measured) == {"goemotions"}, "the other sets are not in the folder"
+        assert set(measured) == {"goemotions", "written"}, "the other sets are not in the folder"
+        assert all(0 <= measured["written"][name] <= 100 for name in ("accuracy", "twins_ranked", "twins_decided"))
         assert all(0 < measured["goemotions"][name] <= 100 for name in ("map", "lists_map"))
 
 
@@ -206,7 +212,10 @@ def test_every_nth_row_of_each_file(data, tmp_path):
         run(HERE / "prepare.py", "--data", data, "--tokenizer", tokenizer, "--out", out, "--every", every)
         rows.append(Counter(np.array(Store.load(out).sources)[Store.load(out).row_source].tolist()))
     assert rows[1].keys() == rows[0].keys()
-    assert all(rows[1][source] <= -(-count // 10) for source, count in rows[0].items())
+    assert rows[1].pop("snli") == 3  # a caption each record that was read
+    fewer = {source: count for source, count in rows[0].items() if not source.startswith(("written-", "snli"))}
+    assert all(rows[1][source] <= -(-count // 10) for source, count in fewer.items())
+    assert all(rows[1][source] == count for source, count in rows[0].items() if source.startswith("written-"))
 
 
 def test_a_second_start_does_nothing_again(made, data, evaluation, encoder):

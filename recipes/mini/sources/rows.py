@@ -8,7 +8,7 @@ from dataclasses import dataclass
 Label = tuple[str, ...]
 
 # The families decide which question wordings fit: "is the writer feeling {label}?" suits no topic.
-FAMILIES = ("topic", "emotion", "sentiment", "toxicity", "intent", "style", "other")
+FAMILIES = ("topic", "emotion", "sentiment", "toxicity", "intent", "style", "other", "written", "statement")
 
 
 @dataclass(frozen=True)
@@ -25,3 +25,7 @@ class Row:
     """Wordings with `{label}` that fit this source, beside those of its family."""
     answer: str | None = None
     """For the masked-diffusion objective: the text that answers `document`."""
+    name: str = ""
+    """Of a written row, for its twin."""
+    twin: str = ""
+    """The name of a nearly equal text of which some label's answer is the other one."""
