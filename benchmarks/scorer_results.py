@@ -144,12 +144,13 @@ def run(task: Task, *, data_dir: Path, save: Path, weights: Path | None, limit: 
 
 @cache
 def full_precision(weights: Path) -> Backbone:
-    """The model of the recipe, whose folder is no package, with fp32 weights."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "recipes" / "mini"))
+    """The model of the recipe, which is no part of the package, with fp32 weights."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
     import torch
-    from model import build
-    from precision import FullPrecision
     from safetensors.torch import load_file
+
+    from recipes.model import build
+    from recipes.precision import FullPrecision
 
     torch.set_num_threads(1)
     device = "cuda" if torch.cuda.is_available() else "cpu"

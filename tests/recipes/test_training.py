@@ -3,6 +3,7 @@
 import json
 import lzma
 import math
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -11,24 +12,23 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import yaml
-from average import average
-from prepare import HERE
 from safetensors.numpy import load_file, save_file
-from store import Store
+
+from recipes import HERE, ROOT
+from recipes.average import average
+from recipes.store import Store
 
 torch = pytest.importorskip("torch")
 
-import encode  # noqa: E402  (needs torch)
-import model as mini  # noqa: E402
-from card import card  # noqa: E402
-from run import say  # noqa: E402
-from train import blend, change  # noqa: E402
-from validate import labelled_sets, measure  # noqa: E402
-
+import recipes.model as mini  # noqa: E402
+from recipes import encode  # noqa: E402  (needs torch)
+from recipes.card import card  # noqa: E402
+from recipes.run import say  # noqa: E402
+from recipes.train import blend, change  # noqa: E402
+from recipes.validate import labelled_sets, measure  # noqa: E402
 from setscore.backbones.mini import default_folder  # noqa: E402
 from setscore.datasets.dataset import draw_rows  # noqa: E402
 
-ROOT = HERE.parents[1]
 TEXT = "the weather report of today says that rain and wind will reach the northern coast before the evening"
 
 
@@ -86,8 +86,10 @@ def encoder(tmp_path_factory):
     return path, bert.eval()
 
 
-def run(*arguments):
-    done = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, check=False)
+def run(module, *arguments):
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])  # tests change the folder
+    command, environment = [sys.executable, "-m", module, *map(str, arguments)], {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -100,7 +102,7 @@ def made(data, evaluation, encoder, tmp_path_factory):
 
 def start(data, evaluation, encoder, out):
     places = ("--data", data, "--evaluation", evaluation, "--base", encoder[0], "--out", out)
-    return run(HERE / "run.py", *places, "--smoke", "--every", 1)
+    return run("recipes.run", *places, "--smoke", "--every", 1)
 
 
 def test_topics_and_packages_are_there_where_they_are_given(made, data, tmp_path):
@@ -112,7 +114,7 @@ def test_topics_and_packages_are_there_where_they_are_given(made, data, tmp_path
         if source.name != "Translation-en.xz":
             (tmp_path / source.name).symlink_to(source)
     tokenizer, out = default_folder() / "tokenizer.json", tmp_path / "summary.json"
-    said = run(HERE / "prepare.py", "--data", tmp_path, "--tokenizer", tokenizer, "--out", tmp_path / "prepared.npz",
+    said = run("recipes.prepare", "--data", tmp_path, "--tokenizer", tokenizer, "--out", tmp_path / "prepared.npz",
                "--topics", tmp_path / "topics.yaml", "--summary", out)  # fmt: skip
     assert "Translation-en.xz is not there: no descriptions of packages." in said
     summary = json.loads(out.read_text())
@@ -167,7 +169,7 @@ def test_what_is_wrong_with_the_data_is_said_in_a_line(data, tmp_path, monkeypat
             write(folder / source.name, [f"{line}\n" for line in lines])
     options |= {"--data": folder} | {name: value for name, value in changes.items() if name.startswith("--")}
     with pytest.raises(AssertionError, match=message) as error:
-        run(HERE / "prepare.py", *(part for pair in options.items() for part in pair))
+        run("recipes.prepare", *(part for pair in options.items() for part in pair))
     assert "Traceback" not in str(error.value)
 
 
@@ -200,7 +202,7 @@ def test_without_a_gpu_only_a_toy_is_made(data, encoder, tmp_path):
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
     with pytest.raises(AssertionError, match="no GPU was found"):
-        run(HERE / "run.py", "--data", data, "--base", encoder[0], "--out", tmp_path / "out")
+        run("recipes.run", "--data", data, "--base", encoder[0], "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -209,7 +211,7 @@ def test_every_nth_row_of_each_file(data, tmp_path):
     rows = []
     for every in (1, 10):
         out = tmp_path / f"{every}.npz"
-        run(HERE / "prepare.py", "--data", data, "--tokenizer", tokenizer, "--out", out, "--every", every)
+        run("recipes.prepare", "--data", data, "--tokenizer", tokenizer, "--out", out, "--every", every)
         rows.append(Counter(np.array(Store.load(out).sources)[Store.load(out).row_source].tolist()))
     assert rows[1].keys() == rows[0].keys()
     assert rows[1].pop("snli") == 3  # a caption each record that was read
@@ -221,7 +223,7 @@ def test_every_nth_row_of_each_file(data, tmp_path):
 def test_a_second_start_does_nothing_again(made, data, evaluation, encoder):
     said = start(data, evaluation, encoder, made[0])
     assert said.count("is there") == 15
-    assert "export.py" not in said
+    assert "recipes.export" not in said
 
 
 def test_the_card_says_what_was_done(made):
@@ -244,11 +246,11 @@ def test_the_packaged_toy_scores(made):
 
 def test_the_torch_model_and_the_exported_graph_agree(made, tmp_path):
     """fp32: the same log-odds from the training code and from the graph that ships."""
-    from export import load, write
-    from graph import export
     from tokenizers import Tokenizer
-    from validate import score
 
+    from recipes.export import load, write
+    from recipes.graph import export
+    from recipes.validate import score
     from setscore import SetScoreClassifier
 
     weights = {name: value.astype(np.float32) for name, value in load_file(made[0] / "weights.safetensors").items()}
@@ -267,9 +269,9 @@ def test_training_goes_on_where_it_was_stopped(made, data, encoder, tmp_path):
     common = ["--store", out / "prepared.npz", "--encoded", out / "encoded", "--base", encoder[0], "--device", "cpu"]
     common += ["--tokenizer", tokenizer, "--workers", 0, "--steps", 5, "--set", "rows=2"]
     for stop in (["--stop-after", 0.03], []):  # minutes; wherever that falls, nothing is lost or learned twice
-        said = run(HERE / "train.py", "--out", tmp_path / "stopped", *stop, *common)
+        said = run("recipes.train", "--out", tmp_path / "stopped", *stop, *common)
     assert "going on after step" in said
-    run(HERE / "train.py", "--out", tmp_path / "whole", *common)
+    run("recipes.train", "--out", tmp_path / "whole", *common)
     stopped, whole = (load_file(tmp_path / name / "weights.safetensors") for name in ("stopped", "whole"))
     for name, value in whole.items():
         assert np.abs(stopped[name].astype(float) - value).max() < 1e-3, name
@@ -281,7 +283,7 @@ def test_a_batch_without_questions_teaches_the_language_alone(made, encoder, tmp
     tokenizer = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
     common = ["--store", out / "prepared.npz", "--encoded", out / "encoded", "--base", encoder[0], "--device", "cpu"]
     kinds = "kinds={labels: 0, asks: 0, titles: 0, phrases: 0, told: 0, answers: 0, running: 1, lists: 0}"
-    run(HERE / "train.py", "--out", tmp_path, "--tokenizer", tokenizer, *common, "--workers", 0, "--steps", 2,
+    run("recipes.train", "--out", tmp_path, "--tokenizer", tokenizer, *common, "--workers", 0, "--steps", 2,
         "--set", "rows=2", kinds)  # fmt: skip
     entries = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert all(np.isfinite(value) for entry in entries for value in entry.values())
@@ -343,7 +345,7 @@ def train_few(out, encoder, folder, *options, settings=("unknown=1.0",)):
     """The weights after two steps on phrases, with questions that only a teacher can answer."""
     tokenizer = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
     kinds = "kinds={labels: 0, asks: 0, titles: 0, phrases: 1, told: 0, answers: 0, running: 0, lists: 0}"
-    run(HERE / "train.py", "--store", out / "prepared.npz", "--encoded", out / "encoded", "--base", encoder[0],
+    run("recipes.train", "--store", out / "prepared.npz", "--encoded", out / "encoded", "--base", encoder[0],
         "--tokenizer", tokenizer, "--out", folder, "--device", "cpu", "--workers", 0, "--steps", 2, *options,
         "--set", "rows=2", kinds, *settings)  # fmt: skip
     return load_file(folder / "weights.safetensors")
@@ -426,10 +428,10 @@ def test_a_place_in_the_card_that_nothing_fills_is_an_error(monkeypatch):
         "passages": 1,
     }
     given = (summary, sanity, {"flips": 0.0, "rms_error": 0.0}, [{"accuracy": 0.9, "step": 1200}], None)
-    monkeypatch.setattr("card.TEXT", "<<rows>> and<<note>>")
+    monkeypatch.setattr("recipes.card.TEXT", "<<rows>> and<<note>>")
     assert card(*given) == "1 and"
     assert card(*given, note="then a rest") == "1 and\nthen a rest\n"
-    monkeypatch.setattr("card.TEXT", "<<rows>> and <<nothing>>")
+    monkeypatch.setattr("recipes.card.TEXT", "<<rows>> and <<nothing>>")
     with pytest.raises(ValueError, match="nothing"):
         card(*given)
 

@@ -5,22 +5,23 @@ import json
 import numpy as np
 import pytest
 import yaml
-from kinds import Examples
-from overlap import evaluation_ngrams, overlaps
-from prepare import EVERYDAY, HERE, assemble, everyday_texts, without_evaluation
-from questions import Cosines
-from sources import inference, written
-from sources.rows import Row
-from store import tokenize
 from tokenizers import Tokenizer
-from validate import measure_written
-from vocabulary import Vocabulary
 
+from recipes import HERE
+from recipes.kinds import Examples
+from recipes.overlap import evaluation_ngrams, overlaps
+from recipes.prepare import EVERYDAY, assemble, everyday_texts, without_evaluation
+from recipes.questions import Cosines
+from recipes.sources import inference, written
+from recipes.sources.rows import Row
+from recipes.store import tokenize
+from recipes.validate import measure_written
+from recipes.vocabulary import Vocabulary
 from setscore.backbones.mini import default_folder
 
 CONFIG = yaml.safe_load((HERE / "config.yaml").read_text())
 CONFIG["prepare"]["phrases"] = {"least": 1, "most": 99, "keep": 200}
-FOLDER = HERE.parent / "written"
+FOLDER = HERE / "written"
 REFUND = ["refund", "a request to get money back"]
 THANKS = ["thanks", "the writer says thank you"]
 

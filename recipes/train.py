@@ -1,6 +1,6 @@
 """Training on one GPU: packed batches made by worker processes, bf16, resumable, a log that can be plotted.
 
-    python recipes/mini/train.py --store prepared.npz --encoded encoded/ --base base.safetensors \\
+    python -m recipes.train --store prepared.npz --encoded encoded/ --base base.safetensors \\
         --tokenizer tokenizer.json --out run/ --steps 1200 --validation validation.json
 
 Five losses (weights in config.yaml): cross-entropy over the vocabulary at the answer slots; across the labels of a
@@ -24,19 +24,19 @@ from typing import Any
 import numpy as np
 import torch
 import yaml
-from batches import Batch, pack
-from kinds import Examples
-from model import build, pooled
-from questions import Cosines
 from safetensors.torch import load_file, save_file
-from store import Store
 from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
-from validate import report, validate
-from vocabulary import Vocabulary
 
-HERE = Path(__file__).parent
+from recipes import HERE
+from recipes.batches import Batch, pack
+from recipes.kinds import Examples
+from recipes.model import build, pooled
+from recipes.questions import Cosines
+from recipes.store import Store
+from recipes.validate import report, validate
+from recipes.vocabulary import Vocabulary
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Weights to the files that ship: an int8 ONNX graph, the tokenizer, a manifest with checksums, and a parity report.
 
-    python recipes/mini/export.py --weights W.safetensors --tokenizer tokenizer.json --texts general.jsonl
+    python -m recipes.export --weights W.safetensors --tokenizer tokenizer.json --texts general.jsonl
 
 `--texts` are general documents (JSONL with `text`, or .txt), never evaluation data: the activations seen on them set
 the int8 scales. The parity sample (tests/data/everyday.*) is scored with the fp32 graph, and its log-odds are kept in
@@ -18,17 +18,17 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
-from graph import DOCUMENT, Shape, export, layer_weight
-from quantize import Observed, QuantizedLinear, merge, quantize
 from safetensors.numpy import load_file
 
+from recipes import ROOT
+from recipes.graph import DOCUMENT, Shape, export, layer_weight
+from recipes.quantize import Observed, QuantizedLinear, merge, quantize
 from setscore.backbones.embedding import batches
 from setscore.backbones.mini import MiniBackbone, default_folder
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import read_documents, read_labels
 from setscore.prompts import Template, Verbalizer
 
-ROOT = Path(__file__).parents[2]
 # Labels asked while activations are observed: everyday subjects, tones and kinds of text.
 OBSERVED_LABELS = (
     "sports", "politics", "feeling happy", "a complaint about a bill", "computer science", "anger or frustration",
@@ -62,7 +62,7 @@ def main() -> None:
 
     flips = float(((full > 0) != (small > 0)).mean())
     error = float(np.sqrt(((full - small) ** 2).mean()))
-    report = {"made_by": "python recipes/mini/export.py", "flips": flips, "rms_error": error}
+    report = {"made_by": "python -m recipes.export", "flips": flips, "rms_error": error}
     found = {"log_odds": np.round(full, 4).tolist(), "int8_log_odds": np.round(small, 4).tolist()}
     arguments.parity.write_text(json.dumps(report | found) + "\n")
     print(f"{full.size} decisions of the parity sample: {flips:.2%} flip, rms error of the log-odds {error:.3f}")

@@ -1,7 +1,7 @@
 """The numbers that stand in before `fit`: micro-F1 at 0.5 and log loss for temperatures and competitions, and what the
 share of the model's own cosine does where it is blended in.
 
-    python recipes/mini/unfitted.py --scores scores
+    python -m recipes.unfitted --scores scores
 
 `--scores` is the folder of `setscore evaluate all --save scores`. Only the validation documents of each seed are looked
 at: 200 of every set.

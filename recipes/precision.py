@@ -1,6 +1,6 @@
 """What int8 and shared attention cost: the shipped graph against the weights in fp32, shared against exact attention.
 
-    python recipes/mini/precision.py --weights weights.safetensors --data-dir DATA --scores scores [--sets jigsaw,aapd]
+    python -m recipes.precision --weights weights.safetensors --data-dir DATA --scores scores [--sets jigsaw,aapd]
 
 `--scores` is the folder of `setscore evaluate all --long-documents truncate --save scores`, with the shipped graph. The
 fp32 model gets the very same prompts. Per set: the share of decisions at 0 that differ, micro / macro F1 of these
@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from model import Mini, build
 from safetensors.torch import load_file
 
+from recipes.model import Mini, build
 from setscore import SetScoreClassifier
 from setscore.backbones import Attention
 from setscore.backbones.mini import MiniBackbone

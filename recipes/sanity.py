@@ -1,6 +1,6 @@
 """Is it a masked-diffusion language model? Loss at three mask ratios on held-out text, and slot bias of label lists.
 
-    python recipes/mini/sanity.py --weights weights.safetensors --tokenizer tokenizer.json --data DATA --out sanity.json
+    python -m recipes.sanity --weights weights.safetensors --tokenizer tokenizer.json --data DATA --out sanity.json
 
 Held-out text: the last passages of books.txt, which training does not take (sources/running.py). Beside the loss
 stands what reading no context gives: the entropy of the held-out text's own unigram distribution, which no such model
@@ -17,14 +17,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from model import Mini, build
-from prepare import books, read_labelled
 from safetensors.torch import load_file
-from sources.rows import Row
-from store import tokenize
 from tokenizers import Tokenizer
 from torch.nn import functional
-from vocabulary import Vocabulary
+
+from recipes.model import Mini, build
+from recipes.prepare import books, read_labelled
+from recipes.sources.rows import Row
+from recipes.store import tokenize
+from recipes.vocabulary import Vocabulary
 
 RATIOS = (0.15, 0.5, 0.85)
 LABELS_PER_LIST = 10

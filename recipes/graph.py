@@ -31,9 +31,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnx
-from grid import GridBuilder
 from onnx import TensorProto, helper
-from quantize import QuantizedLinear
+
+from recipes.grid import GridBuilder
+from recipes.quantize import QuantizedLinear
 
 Array = np.ndarray
 DOCUMENT = ".document"  # ends the name of a last layer's part where it reads document tokens

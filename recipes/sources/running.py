@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from sources.rows import Row
+from recipes.sources.rows import Row
 
 
 def passages(lines: Iterable[str], *, source: str, words: int = 180) -> Iterator[Row]:

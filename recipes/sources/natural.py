@@ -32,7 +32,7 @@ from typing import Any
 
 import yaml
 
-from sources.rows import FAMILIES, Label, Row
+from recipes.sources.rows import FAMILIES, Label, Row
 
 FIELDS = {"family", "pattern", "labels", "questions", "yes", "no", "split", "options", "skip"}
 _OPTION = re.compile(r"\(\s*([A-Ha-h1-8])\s*\)\s*(.*?)\s*(?=\(\s*[A-Ha-h1-8]\s*\)|$)", re.DOTALL)

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from questions import LEAST_DOCUMENT, Cosines, Question, Questions, pick
-from sources.inference import BOOLQ, SNLI
-from sources.rows import FAMILIES
-from sources.written import SOURCE as WRITTEN
-from store import Ints, Store
-from twins import Twins
-from vocabulary import Vocabulary
+
+from recipes.questions import LEAST_DOCUMENT, Cosines, Question, Questions, pick
+from recipes.sources.inference import BOOLQ, SNLI
+from recipes.sources.rows import FAMILIES
+from recipes.sources.written import SOURCE as WRITTEN
+from recipes.store import Ints, Store
+from recipes.twins import Twins
+from recipes.vocabulary import Vocabulary
 
 
 @dataclass

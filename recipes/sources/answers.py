@@ -6,7 +6,7 @@ The labels that do not apply are drawn in training from the other answers of the
 from collections.abc import Mapping
 from typing import Any
 
-from sources.rows import Row
+from recipes.sources.rows import Row
 
 END = "<|endoftext|>"
 LABEL_WORDS = 6

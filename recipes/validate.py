@@ -1,7 +1,7 @@
 """How good weights are on small labelled sets, in torch: for choosing between runs, on validation slices only.
 
-    python recipes/mini/validate.py --data-dir DATA --out validation.json
-    python recipes/mini/validate.py --validation validation.json --weights w.safetensors --tokenizer tokenizer.json
+    python -m recipes.validate --data-dir DATA --out validation.json
+    python -m recipes.validate --validation validation.json --weights w.safetensors --tokenizer tokenizer.json
 
 The first writes the sets: 200 validation documents of each of the paper's sets that lies in DATA, drawn with seed 13,
 the same that `setscore evaluate` draws. A set is {"labels": [texts], "documents": [texts], "gold": [[label numbers]]}.
@@ -21,15 +21,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from model import Mini, build
 from safetensors.torch import load_file
 from sklearn.metrics import average_precision_score
-from sources.written import for_validation
-from store import tokenize
 from tokenizers import Tokenizer
-from vocabulary import Vocabulary
 
-HERE = Path(__file__).parent
+from recipes import HERE
+from recipes.model import Mini, build
+from recipes.sources.written import for_validation
+from recipes.store import tokenize
+from recipes.vocabulary import Vocabulary
+
 QUESTION = "Question: Does this document express {label}? Answer:"
 LEAST_ROOM = 40  # tokens of a document, below which a list of labels is not asked
 
@@ -38,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--written", type=Path, default=HERE.parent / "written", help="default: recipes/written")
+    parser.add_argument("--written", type=Path, default=HERE / "written", help="default: recipes/written")
     parser.add_argument("--documents", type=int, default=200, help="of each set")
     parser.add_argument("--rows", type=int, help="of the written rows that are kept apart; default: all")
     parser.add_argument("--validation", type=Path)

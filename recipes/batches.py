@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from kinds import Example
-from store import Ints
+
+from recipes.kinds import Example
+from recipes.store import Ints
 
 LIST_WIDTH = 12
 

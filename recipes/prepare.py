@@ -1,6 +1,6 @@
 """General data to training rows: converters, the overlap check, tokens.
 
-    python recipes/mini/prepare.py --data DATA --evaluation EVAL --tokenizer tokenizer.json --out prepared.npz
+    python -m recipes.prepare --data DATA --evaluation EVAL --tokenizer tokenizer.json --out prepared.npz
 
 DATA holds the files that docs/mini.md lists. EVAL is a folder of evaluation datasets; every training row whose
 document, question or answer shares two 8-grams with one of them, or with a document of tests/data, is removed, and the
@@ -20,17 +20,17 @@ from typing import Any
 
 import numpy as np
 import yaml
-from files import json_lines, text_lines
-from overlap import N, copies, evaluation_ngrams, forbidden_wordings, normal
-from sources import answers, inference, labelled, natural, packages, running, titles, written
-from sources.phrases import common_phrases, count_phrases
-from sources.rows import FAMILIES, Label, Row
-from sources.topics import load_topics, with_pairs
-from store import Ragged, Store, Texts, tokenize
 from tokenizers import Tokenizer
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+from recipes import HERE, ROOT
+from recipes.files import json_lines, text_lines
+from recipes.overlap import N, copies, evaluation_ngrams, forbidden_wordings, normal
+from recipes.sources import answers, inference, labelled, natural, packages, running, titles, written
+from recipes.sources.phrases import common_phrases, count_phrases
+from recipes.sources.rows import FAMILIES, Label, Row
+from recipes.sources.topics import load_topics, with_pairs
+from recipes.store import Ragged, Store, Texts, tokenize
+
 EVERYDAY = ROOT / "tests" / "data"
 Read = Callable[[Path, Mapping[str, Any], int], Iterator[Row | None]]
 
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the .npz file to write")
     parser.add_argument("--summary", type=Path, help="what was read, kept and removed, as JSON")
     parser.add_argument("--topics", type=Path, help="more phrases that could be labels, by area, such as topics.yaml")
-    parser.add_argument("--written", type=Path, default=HERE.parent / "written", help="default: recipes/written")
+    parser.add_argument("--written", type=Path, default=HERE / "written", help="default: recipes/written")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="read every N-th row of each file")
     arguments = parser.parse_args()
     for path in (arguments.tokenizer, arguments.config, *filter(None, [arguments.topics])):

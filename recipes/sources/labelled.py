@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from sources.rows import Label, Row
+from recipes.sources.rows import Label, Row
 
 _QUOTED = re.compile(r"^\s*(?:[>|:#].*|.*\bwrites:\s*|In article .*)$", re.MULTILINE)
 _SUBJECT = re.compile(r"^Subject:\s*(.*)$", re.MULTILINE)

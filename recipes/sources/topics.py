@@ -9,7 +9,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import yaml
-from overlap import normal
+
+from recipes.overlap import normal
 
 
 def load_topics(path: Path, forbidden: Collection[str]) -> tuple[list[list[str]], list[str]]:

@@ -1,6 +1,6 @@
 """The mean of several runs' weights.
 
-    python recipes/mini/average.py run1/weights.safetensors run2/weights.safetensors --out weights.safetensors
+    python -m recipes.average run1/weights.safetensors run2/weights.safetensors --out weights.safetensors
 
 Runs must descend from the same encoder; then their mean is often better than each of them. `--share` weighs them.
 `--shift` lowers every log-odds by a constant: in training a third of the answers is yes, of a user's labels far fewer

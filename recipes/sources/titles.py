@@ -6,7 +6,7 @@ No label is said not to apply: training draws those from the other titles of the
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sources.rows import Row
+from recipes.sources.rows import Row
 
 LONGEST = 12  # words; a longer title is a sentence
 

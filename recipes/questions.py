@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sources.rows import FAMILIES
-from store import PLACE, Ints, Store
-from vocabulary import Vocabulary
+
+from recipes.sources.rows import FAMILIES
+from recipes.store import PLACE, Ints, Store
+from recipes.vocabulary import Vocabulary
 
 LEAST_DOCUMENT = 12  # tokens; on a shorter text the sentence encoder's cosine says little
 

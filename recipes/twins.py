@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from questions import Question, Questions
-from store import Ints, Store
+
+from recipes.questions import Question, Questions
+from recipes.store import Ints, Store
 
 Shared = Sequence[tuple[int, list[int]]]  # labels with the tokens of the question about them
 Asked = tuple[list[Question], list[tuple[int, int]]]  # questions, and which of them mean the same

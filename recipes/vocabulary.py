@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from store import tokenize
 from tokenizers import Tokenizer
+
+from recipes.store import tokenize
 
 LIST = "Decide whether each candidate label applies. Use one token per label, in order. Document:"
 INLINE = "Decide whether each candidate label applies. Document:"

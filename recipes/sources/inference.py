@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sources.rows import Label, Row
+from recipes.sources.rows import Label, Row
 
 SNLI, BOOLQ = "snli", "boolq"
 SIDES = {"entailment": True, "neutral": False, "contradiction": False}

@@ -1,6 +1,6 @@
 """The model card, from what the stages of a run left behind.
 
-    python recipes/mini/card.py --run build/mini --parity tests/data/fp32_log_odds.json --out card.md
+    python -m recipes.card --run build/mini --parity tests/data/fp32_log_odds.json --out card.md
 
 `--results` takes the JSON of `setscore evaluate all` and adds its table.
 """
@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from sources.natural import load_tasks
 
+from recipes import HERE
+from recipes.sources.natural import load_tasks
 from setscore.experiments.diagnosis_words import STRONG_SLOT
 
-HERE = Path(__file__).parent
 TEXT = (HERE / "card.md").read_text()
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sources.rows import Row
+from recipes.sources.rows import Row
 
 Record = Mapping[str, Any]
 FIELDS = ("id", "text", "yes", "no")

@@ -1,6 +1,6 @@
 """What the untouched sentence encoder says: embeddings of documents and phrases, and phrases for every document.
 
-    python recipes/mini/encode.py --store prepared.npz --base base.safetensors --out encoded/
+    python -m recipes.encode --store prepared.npz --base base.safetensors --out encoded/
 
 `--targets` names another encoder whose embeddings training keeps, where the model does not start from the one that
 judges phrases. Phrases are drawn for a block of documents at a time, half of them topics where the store has any. Of
@@ -14,10 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from model import Mini, build, pooled
 from safetensors.torch import load_file
-from store import Ragged, Store
 from torch import Tensor
+
+from recipes.model import Mini, build, pooled
+from recipes.store import Ragged, Store
 
 NEAR, RANDOM, DRAWN, BLOCK = 24, 8, 4096, 8192
 BEGIN, END = 101, 102  # [CLS], [SEP] of the encoder's vocabulary

@@ -6,7 +6,7 @@ below it indented paragraphs with lone dots between them.
 
 from collections.abc import Iterable, Iterator
 
-from sources.rows import Row
+from recipes.sources.rows import Row
 
 FIELD = "Description-en: "
 LEAST = 12  # words of a description
