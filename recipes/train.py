@@ -143,6 +143,7 @@ class Run:
         self.arguments, self.config, self.words, self.device = arguments, config, words, device
         self.model = build(load_file(arguments.base)).to(device)
         self.averaged = copy.deepcopy(self.model)
+        self.model.dropout = config["dropout"]
         self.forward = torch.compile(self.model) if arguments.compile else self.model
         if not arguments.teacher and (config["unknown"] or config["kinds"]["told"]):
             raise SystemExit("Questions that only a teacher can answer (unknown, kinds.told) need --teacher.")
