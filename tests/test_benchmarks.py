@@ -53,6 +53,25 @@ def test_all_rooms_have_something_to_run():
     assert Counter(path.parent.name for path in RUN) == {"pages": 3, "speed": 2, "studies": 6}
 
 
+IMPORT_ALL = """
+import importlib, sys
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+    except Exception as error:
+        print(f"{name}: {error!r}")
+"""
+
+
+def test_every_module_can_be_imported_from_the_repository():
+    """In a process of its own: here other folders are on the path, and modules that tests have imported are there."""
+    modules = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in sorted(BENCHMARKS.rglob("*.py"))]
+    modules = [name.removesuffix(".__init__") for name in modules]
+    assert {"benchmarks", "benchmarks.saved", "benchmarks.pages.scorer_shards"} <= set(modules)
+    done = subprocess.run([sys.executable, "-c", IMPORT_ALL, *modules], capture_output=True, text=True, cwd=ROOT)
+    assert (done.stdout, done.returncode) == ("", 0), done.stderr
+
+
 @pytest.mark.parametrize("how", ["file", "module"])
 @pytest.mark.parametrize("path", RUN, ids=lambda path: path.stem)
 def test_help_is_the_docstring_whether_run_as_a_file_or_as_a_module(path, how, monkeypatch, capsys):

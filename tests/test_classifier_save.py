@@ -114,7 +114,7 @@ def test_the_file_is_plain_json_with_a_format(tmp_path):
     }
 
 
-def test_what_a_scorer_learnt_is_saved(tmp_path):
+def test_what_a_scorer_learned_is_saved(tmp_path):
     texts = ["Crude prices fell again.", "The match ended two to one.", "Rain fell."] * 4
     gold = np.array([[1, 0], [0, 1], [0, 0]] * 4)
     model = SetScoreClassifier(["oil", "sports"], scorer="milp?support=2", calibration="temperature").fit(texts, gold)

@@ -29,10 +29,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import typer
 from commands import invoke
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from setscore.cli import app
 from setscore.errors import TruncationWarning
 
 ROOT = Path(__file__).parents[1]
@@ -123,6 +125,14 @@ def run_page(page: Path, folder: Path) -> Iterator[tuple[Block, str]]:
             yield block, "".join(shell(line, folder) for line in commands(block.content) if is_run(line))
 
 
+def shown_commands(page: Path) -> Iterator[str]:
+    """Every command line that a page shows, in a block of any kind or within a sentence, whether it is run or not."""
+    found = tokens(page)
+    inline = [child.content for token in found for child in token.children or () if child.type == "code_inline"]
+    for text in [*inline, *(token.content for token in found if token.type in ("fence", "code_block"))]:
+        yield from (line for line in commands(text.replace("$ ", "")) if re.match(r"setscore [a-z]", line))
+
+
 def tidy(printed: str) -> str:
     """Lines without the blanks at their ends and without empty lines around them."""
     return "\n".join(line.rstrip() for line in printed.splitlines()).strip("\n") + "\n"
@@ -161,6 +171,18 @@ def test_code_and_commands_do_what_the_page_says(page: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_no_block_escapes_these_tests(page: Path) -> None:
     assert {block.language for block in blocks(page)} <= LANGUAGES
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=name)
+def test_commands_and_their_options_exist(page: Path) -> None:
+    known = {
+        command: {option for parameter in found.params for option in (*parameter.opts, *parameter.secondary_opts)}
+        for command, found in typer.main.get_command(app).commands.items()
+    }
+    for line in shown_commands(page):
+        command = line.split()[1]
+        assert command in known, line
+        assert set(re.findall(r"(?<= )--[a-z-]+", line)) <= known[command] | {"--help"}, line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -210,8 +232,9 @@ def public(module: ModuleType) -> set[str]:
 
 @pytest.mark.parametrize("name", ["metrics", "datasets", "experiments", "experiments.report", "experiments.yardsticks",
                                   "experiments.pictures", "calibration", "experiments.comparison",
-                                  "experiments.diagnosis", "experiments.saved", "scorers", "store",
-                                  "theory"])  # fmt: skip
+                                  "experiments.diagnosis", "experiments.scored", "experiments.saved", "scorers",
+                                  "theory", "fitting", "persistence", "predictions", "store", "encoders", "shortlist",
+                                  "backbones.cached"])  # fmt: skip
 def test_every_public_name_is_listed(name: str) -> None:
     module = importlib.import_module(f"setscore.{name}")
     rows = listed(module.__name__)

@@ -1,12 +1,19 @@
 """The table of scorers: scored in shards, stopped and gone on with, joined into the same rows as one run."""
 
 import json
+import sys
+from types import ModuleType
 
+import numpy as np
 import pytest
 from made_up import write_goemotions
 
-from benchmarks.pages import scorer_results
-from benchmarks.pages.scorer_shards import workers
+from benchmarks.pages import scorer_results, scorer_shards
+from benchmarks.pages.scorer_shards import KIND, full_precision, learned, recipe, workers
+from setscore import SetScoreClassifier
+from setscore.experiments import prepare, trials
+from setscore.experiments.scored import changed, score_dataset
+from setscore.store import MemoryStore
 
 SCORERS = ("per_label", "unary", "milp")
 
@@ -72,3 +79,85 @@ def test_several_jobs_are_processes_and_one_is_this():
         assert list(each(abs, [-1, 2])) == [1, 2]
     with workers(2) as each:
         assert sorted(each(abs, [-1, 2])) == [1, 2]
+
+
+def test_a_scorer_learns_in_a_shard_what_it_learns_in_fit(folder):
+    """The shards learn from saved scores, `fit` asks anew."""
+    pool = prepare("goemotions", "development", (13,), data_dir=folder / "data").parts["pool"]
+    plain = SetScoreClassifier(pool.labels, long_documents="truncate", calibration=KIND)
+    (start,) = trials({"pool": score_dataset(pool, plain)}, [13])
+    validation = pool.take([pool.ids.index(name) for name in start.validation.ids])
+    for scorer in ("milp", "jsr"):
+        fitted = changed(plain, scorer=scorer).fit(validation.texts, validation.gold)
+        made = learned(changed(plain, scorer=scorer), start)
+        assert made.fitted_.learned == fitted.fitted_.learned != {}
+        np.testing.assert_array_equal(made.decision_function(pool.texts), fitted.decision_function(pool.texts))
+
+
+def test_each_shard_has_a_memory_of_its_own_that_its_seeds_share(folder, run, monkeypatch):
+    """A memory of other shards, or on disk, would spoil the times."""
+    made, asked = [], []
+
+    class Watched(MemoryStore):
+        def __init__(self):
+            super().__init__()
+            made.append(self)
+
+        def put(self, answers):
+            asked.append(len(answers))
+            super().put(answers)
+
+    monkeypatch.setattr(scorer_shards, "MemoryStore", Watched)
+    run("score", "--data-dir", "data", "--limit", "12", "--jobs", "1", "--save", "parts", "--shards", "2")
+    assert len(made) == 2  # milp is the one scorer that learns
+    assert asked == [18, 18]  # six documents and three labels, once for three seeds
+
+
+def test_weights_without_the_recipe_are_an_error_before_anything_is_scored(folder, run, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "recipes.model", None)
+    with pytest.raises(SystemExit):
+        run("score", "--data-dir", "data", "--save", "parts", "--jobs", "1", "--weights", "w.safetensors")
+    told = capsys.readouterr().err.partition("error: ")[2]
+    assert told == (
+        "--weights needs the package recipes of the repository, and there is no recipes.model. Run this from a checkout"
+        " with recipes/model.py and recipes/precision.py, or leave --weights out.\n"
+    )
+    assert not (folder / "parts").exists()
+
+
+def test_what_the_recipe_itself_lacks_is_not_called_a_missing_recipe(monkeypatch, tmp_path):
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes" / "__init__.py").touch()
+    (tmp_path / "recipes" / "model.py").write_text("import a_library_that_is_not_there\n")
+    forget_recipes(monkeypatch)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="No module named 'a_library_that_is_not_there'"):
+        recipe()
+
+
+def test_weights_are_read_by_the_recipe(monkeypatch, tmp_path):
+    torch, safetensors = pytest.importorskip("torch"), pytest.importorskip("safetensors.torch")
+    forget_recipes(monkeypatch)
+    for name, content in (("model", {"build": built}), ("precision", {"FullPrecision": lambda *given: given})):
+        module = ModuleType(f"recipes.{name}")
+        vars(module).update(content)
+        monkeypatch.setitem(sys.modules, f"recipes.{name}", module)
+    monkeypatch.setitem(sys.modules, "recipes", ModuleType("recipes"))
+    threads = torch.get_num_threads()
+    safetensors.save_file({"weight": torch.ones(2, 3)}, tmp_path / "w.safetensors")
+    model, attention = full_precision(tmp_path / "w.safetensors")
+    torch.set_num_threads(threads)
+    assert (model.in_features, model.training, attention) == (3, False, "shared")
+
+
+def built(weights):
+    import torch
+
+    made = torch.nn.Linear(3, 2, bias=False)
+    made.load_state_dict(weights)
+    return made
+
+
+def forget_recipes(monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "recipes"]:
+        monkeypatch.delitem(sys.modules, name)

@@ -11,12 +11,15 @@ import pytest
 
 from setscore import SetScoreClassifier
 from setscore.errors import TruncationWarning
+from setscore.store import MemoryStore
 
 DATA = Path(__file__).parent / "data"
 BEFORE = json.loads((DATA / "unchanged.json").read_text(encoding="utf-8"))
 TEXTS = BEFORE["documents"]
 # Log-odds. On the machine that wrote the file the difference is 0; another processor may round int8 otherwise.
 CLOSE = 0.02
+
+STORE = MemoryStore()  # most of these classifiers ask the same questions
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{TruncationWarning.__module__}.TruncationWarning")
 
@@ -30,7 +33,7 @@ def same_decisions(found, before, probabilities, thresholds):
 
 @pytest.mark.parametrize("way", BEFORE["ways"])
 def test_log_odds_and_decisions_before_fit(way):
-    model = SetScoreClassifier(BEFORE["labels"], **BEFORE["ways"][way])
+    model = SetScoreClassifier(BEFORE["labels"], store=STORE, **BEFORE["ways"][way])
     before = np.array([[-np.inf if u is None else u for u in row] for row in BEFORE["log_odds"][way]])
     predictions = model.classify(TEXTS)
     np.testing.assert_allclose(predictions.scores.log_odds, before, atol=CLOSE)
@@ -41,13 +44,13 @@ def test_log_odds_and_decisions_before_fit(way):
 @pytest.mark.parametrize("name", [name for name, found in BEFORE["fitted"].items() if found["way"] is not None])
 def test_a_fit_chooses_what_it_chose(name):
     before = BEFORE["fitted"][name]
-    model = SetScoreClassifier(BEFORE["labels"], **before["way"]).fit(BEFORE["fitted_on"], BEFORE["gold"])
+    model = SetScoreClassifier(BEFORE["labels"], store=STORE, **before["way"]).fit(BEFORE["fitted_on"], BEFORE["gold"])
     check(model, before)
 
 
 @pytest.mark.parametrize("name", BEFORE["fitted"])
 def test_classifiers_that_version_0_1_saved_load_and_predict_the_same(name):
-    model = SetScoreClassifier.load(DATA / "saved-0.1" / f"{name}.json")
+    model = SetScoreClassifier.load(DATA / "saved-0.1" / f"{name}.json").set_params(store=STORE)
     assert model.regime == ("zero-shot" if name == "unfitted" else "calibrated")
     check(model, BEFORE["fitted"][name])
 

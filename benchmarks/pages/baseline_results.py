@@ -28,10 +28,11 @@ from setscore.datasets import Dataset
 from setscore.encoders import load_encoder
 from setscore.ensemble import BLENDS
 from setscore.experiments import PAPER_SETS, Summary, prepare
-from setscore.experiments.baselines import Measured, measure_baseline
+from setscore.experiments.baselines import BaselineReport, measure_baseline
 from setscore.experiments.blending import score_blend
 from setscore.experiments.ensembles import measure_ensembles
 from setscore.experiments.report import score_parts
+from setscore.experiments.saved import open_folder
 from setscore.experiments.slices import Experiment
 from setscore.experiments.training import training_documents
 
@@ -130,10 +131,10 @@ def across(found: Mapping[str, Lines], show: Callable[[Line], str]) -> str:
 
 def measured(name: str, arguments: argparse.Namespace) -> dict[str, Line]:
     """Lines by method; the last three are ensembles."""
-    experiment = prepared(name, arguments)
+    experiment, store = prepared(name, arguments), open_folder(arguments.save)
     watch = partial(told_of, f"{name} embedded")
-    members = {"embedded": score_parts(experiment, SetScoreClassifier(), save=arguments.save, tell=watch)}
-    own = score_blend(experiment.parts, "own-cosine", arguments.save / experiment.folder)
+    members = {"embedded": score_parts(experiment, SetScoreClassifier(store=store), progress=watch)}
+    own = score_blend(experiment.parts, "own-cosine", store, experiment.saved_as)
     lines = paces(experiment.parts["pool"])
     for method in [method for method in METHODS if method not in arguments.without]:
         made = baseline(method, experiment, arguments)
@@ -155,7 +156,7 @@ def prepared(name: str, arguments: argparse.Namespace) -> Experiment:
     return prepare(name, "development", SEEDS, data_dir=arguments.data_dir, limit=arguments.limit)
 
 
-def baseline(method: str, experiment: Experiment, arguments: argparse.Namespace) -> Measured:
+def baseline(method: str, experiment: Experiment, arguments: argparse.Namespace) -> BaselineReport:
     """One method on one dataset, trained where it learns; from the folder where it was scored before."""
     training = training_documents(
         method, experiment, "either", data_dir=arguments.data_dir, limit=arguments.train_limit
@@ -163,7 +164,7 @@ def baseline(method: str, experiment: Experiment, arguments: argparse.Namespace)
     given = {"device": arguments.device}
     given |= {"steps": arguments.steps, "length": arguments.length} if method == "setfit" else {}
     made = measure_baseline(
-        method, experiment, SEEDS, (), options=given, training=training, save=arguments.save, watch=told
+        method, experiment, SEEDS, (), options=given, training=training, save=arguments.save, progress=told
     )
     tell(f"{experiment.name}: {method} done")
     return made
@@ -190,8 +191,8 @@ def told(what: str, done: int, total: int) -> None:
     tell(f"\r{what}: {done} of {total}   ", end="")
 
 
-def told_of(what: str, part: str, done: int, total: int, message: str) -> None:
-    if "re-using" not in message:
+def told_of(what: str, step: str, done: int, total: int) -> None:
+    if "re-using" not in step:
         told(what, done, total)
 
 

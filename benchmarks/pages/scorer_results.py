@@ -26,7 +26,8 @@ if not __package__:  # run as a file
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.common import SEEDS, options, table
-from benchmarks.pages.scorer_shards import KIND, Places, files_of, joined, rows_of, score_all
+from benchmarks.pages.scorer_shards import KIND, Places, files_of, joined, recipe, rows_of, score_all
+from setscore.errors import SetScoreError
 from setscore.experiments.comparison import Timed, decided
 from setscore.experiments.evaluation import Spread
 from setscore.experiments.slices import trials
@@ -59,6 +60,11 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--page", type=Path, help="with the two marks; without it the tables are printed")
     arguments = parser.parse_args(given)
     if arguments.what == "score":
+        if arguments.weights is not None:
+            try:
+                recipe()  # before any document is scored
+            except SetScoreError as error:
+                parser.error(str(error))
         places = Places(arguments.save, arguments.data_dir, arguments.weights, arguments.limit)
         score_all(arguments.datasets, arguments.scorers, arguments.shards, places, jobs=arguments.jobs)
     text = "".join(tables(name, arguments.scorers, arguments.save) for name in arguments.datasets)

@@ -2,7 +2,6 @@
 
 import json
 import multiprocessing
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,14 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import ROOT, SEEDS, tell
+from benchmarks.common import SEEDS, tell
+from setscore import fitting, scorers
 from setscore.backbones import Backbone, load_backbone
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset
-from setscore.experiments.comparison import Timed, check_depth, learnt_models, score_timed, with_scorer
-from setscore.experiments.scored import Scored
+from setscore.errors import SetScoreError
+from setscore.experiments.comparison import Timed, check_depth, score_timed
+from setscore.experiments.evaluation import Trial
+from setscore.experiments.scored import Scored, changed
 from setscore.experiments.slices import prepare, trials
+from setscore.fitting import Fitted
+from setscore.prompts import Template
+from setscore.records import LabelSet
 from setscore.storage import write_bytes
+from setscore.store import MemoryStore
 
 KIND = "auto"  # the calibration
 
@@ -87,7 +93,7 @@ def run(task: Task, places: Places) -> Task:
     content = {
         "rows": rows,
         "documents": len(pool),
-        "per_label_seconds": score_timed(with_scorer(plain, "per_label"), part).seconds,
+        "per_label_seconds": score_timed(plain, part).seconds,
         "labels": pool.labels.names,
         "gold": part.gold.astype(int).tolist(),
         "seeds": {name: _plain(timed) for name, timed in _scored(task, plain, part, places.save).items()},
@@ -100,24 +106,51 @@ def _scored(task: Task, plain: SetScoreClassifier, part: Dataset, save: Path) ->
     """By seed, or as "all" where the seed does not matter."""
     seed = check_depth(task.scorer)
     if seed is None:
-        return {"all": score_timed(with_scorer(plain, task.scorer), part)}
+        return {"all": score_timed(changed(plain, scorer=task.scorer), part)}
     starts = trials({"pool": joined(task.dataset, seed, save)["all"].scored}, SEEDS)
-    models = learnt_models(plain, task.scorer, starts, KIND)
-    return {str(one): score_timed(model, part) for one, model in zip(SEEDS, models, strict=True)}
+    # Seeds ask much the same. A store in memory, for this shard alone: a saved answer would count as no time.
+    model = changed(plain, scorer=task.scorer, store=MemoryStore())
+    return {str(start.seed): score_timed(learned(model, start), part) for start in starts}
+
+
+def learned(model: SetScoreClassifier, start: Trial) -> SetScoreClassifier:
+    """The classifier with what its scorer learns from another one's scores of the validation documents.
+
+    `fit` would score all of these with the slow scorer too, in every shard.
+    """
+    reading = scorers.Reading(model.long_documents, model.pool, model.overlap)
+    scorer = scorers.make(model.scorer, Template.of(model.template), reading)
+    found = fitting.learn(scorer, start.validation.log_odds, start.validation.gold, KIND)
+    other = changed(model)
+    other.fitted_ = Fitted(LabelSet.of(model.labels), model.current_calibration(), learned=found)
+    return other
+
+
+def recipe() -> tuple[Any, Any]:
+    """How the recipe builds its model, and the backbone that asks it; an error where the package is not there."""
+    try:
+        from recipes.model import build
+        from recipes.precision import FullPrecision
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] != "recipes":
+            raise
+        raise SetScoreError(
+            f"--weights needs the package recipes of the repository, and there is no {error.name}. Run this from a"
+            " checkout with recipes/model.py and recipes/precision.py, or leave --weights out."
+        ) from error
+    return build, FullPrecision
 
 
 @cache
 def full_precision(weights: Path) -> Backbone:
-    """The model of the recipe, whose folder is no package, with fp32 weights."""
-    sys.path.insert(0, str(ROOT / "recipes" / "mini"))
+    """The model of the recipe, with fp32 weights."""
+    build, backbone = recipe()
     import torch
-    from model import build
-    from precision import FullPrecision
     from safetensors.torch import load_file
 
     torch.set_num_threads(1)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    return FullPrecision(build(load_file(weights)).to(device).eval(), "shared")
+    return backbone(build(load_file(weights)).to(device).eval(), "shared")
 
 
 def _plain(timed: Timed) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from setscore import SetScoreClassifier
 from setscore.calibration import make, objectives
 from setscore.errors import FewDocumentsWarning, SetScoreError
 from setscore.experiments import PAPER_SETS
-from setscore.experiments.blending import OWN, before_fit, mixed, weigh
+from setscore.experiments.blending import EMBEDDED_BLEND, before_fit, mixed, weigh
 from setscore.experiments.evaluation import Trial
 from setscore.experiments.scored import Scored
 from setscore.metrics import decision_metrics
@@ -80,7 +80,7 @@ def steadiness(steady: float) -> Iterator[None]:
 
 def read(scores: Path, name: str, *, blend: bool) -> tuple[list[Trial], list[Trial]]:
     """The trials of a set, and the same of the cosine where one is blended in."""
-    return saved_trials(scores, name, SEEDS), saved_trials(scores, name, SEEDS, OWN) if blend else []
+    return saved_trials(scores, name, SEEDS), saved_trials(scores, name, SEEDS, EMBEDDED_BLEND) if blend else []
 
 
 def over_seeds(
@@ -112,9 +112,9 @@ def parts(trial: Trial, order: np.ndarray, count: int, *, within: bool) -> tuple
 def blended(model: tuple[Scored, Scored], cosine: tuple[Scored, Scored]) -> tuple[Scored, Scored]:
     """Both parts with the cosine's say in them; without a known document it counts as before `fit`."""
     if not len(model[0]):
-        return model[0], before_fit(model[1], cosine[1], OWN)
-    known, chosen = weigh(model[0], cosine[0], OWN)
-    return known, mixed(chosen, model[1], cosine[1], OWN)
+        return model[0], before_fit(model[1], cosine[1], EMBEDDED_BLEND)
+    known, chosen = weigh(model[0], cosine[0], EMBEDDED_BLEND)
+    return known, mixed(chosen, model[1], cosine[1], EMBEDDED_BLEND)
 
 
 if __name__ == "__main__":

@@ -92,10 +92,10 @@ def test_before_learning_the_seed_comes_out_and_after_it_decisions_stay_consiste
     plain = PerLabelScorer(Template.of("express")).score(backbone, TEXTS, LABELS)
     assert (scorer.score(backbone, TEXTS, LABELS).log_odds == plain.log_odds).all()
     gold = np.array([[1, 1, 0]] * 8 + [[0, 0, 1]] * 8, dtype=bool)
-    learnt = scorer.learn(np.zeros(3), gold)
-    assert learnt.restore(json.loads(json.dumps(learnt.learned))) == learnt
+    learned = scorer.learn(np.zeros(3), gold)
+    assert learned.restore(json.loads(json.dumps(learned.learned))) == learned
     asked = np.array([[True, True, True], [True, False, True]])
-    found = learnt.score(backbone, TEXTS, LABELS, candidates=asked)
+    found = learned.score(backbone, TEXTS, LABELS, candidates=asked)
     assert (np.isfinite(found.log_odds) == asked).all()
     assert found.forwards == 5
 

@@ -115,7 +115,7 @@ def test_the_seed_is_any_scorer_and_its_decision_is_the_calibrated_one():
     found = scorer.score(backbone, TEXTS[:1], LABELS)
     assert found.details["surrogate_0"][0] == pytest.approx(values[tuple((seeds[0] >= cuts).tolist())])
     assert scorer.restore(scorer.learned) == scorer
-    with pytest.raises(LabelError, match="learnt about 3 labels, but 2 are asked"):
+    with pytest.raises(LabelError, match="learned about 3 labels, but 2 are asked"):
         scorer.score(backbone, TEXTS, LabelSet.of(["oil", "sports"]))
 
 

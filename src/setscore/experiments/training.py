@@ -16,7 +16,7 @@ TRAIN = ("split", "validation", "either")
 def training_documents(
     baseline: str, experiment: Experiment, train: str, *, data_dir: Path | None = None, limit: int | None = None
 ) -> Dataset | None:
-    """The training split; None to learn from validation documents, or where nothing is learnt.
+    """The training split; None to learn from validation documents, or where nothing is learned.
 
     "split" without a training split is an error, "either" then takes the validation documents.
     """

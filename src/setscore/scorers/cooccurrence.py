@@ -46,7 +46,7 @@ class Cooccurrence:
 class CombiningScorer(ABC):
     """Changes the log-odds of `seed`, read relative to `cuts`, with what `learn` saw. Cost: the seed's, nothing more.
 
-    Before anything was learnt the seed's log-odds come out as they are.
+    Before anything was learned the seed's log-odds come out as they are.
     """
 
     seed: Scorer = field(default_factory=lambda: PerLabelScorer(Template.of("express")), kw_only=True)

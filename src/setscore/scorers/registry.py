@@ -29,7 +29,7 @@ _NOT_OPTIONS = {"reading", "prompt", "cuts", "seen"}
 
 
 def make(name: str, template: Template, reading: Reading, learned: Mapping[str, Any] | None = None) -> Scorer:
-    """A scorer by name, with what one like it has learnt.
+    """A scorer by name, with what one like it has learned.
 
     `template` is the wording of per-label questions. In one prompt labels stand as the option `layout` says, or else
     as the backbone knows them best.

@@ -18,7 +18,7 @@ from setscore.scorers.windows import Reading
 
 @runtime_checkable
 class Learner(Protocol):
-    """A scorer that learns from a labelled slice; `learned` is what it learnt, as JSON values."""
+    """A scorer that learns from a labelled slice; `learned` is what it learned, as JSON values."""
 
     @property
     def seed(self) -> Scorer: ...
@@ -36,17 +36,19 @@ class Learner(Protocol):
 
 
 def start_from(cuts: Sequence[float], labels: int) -> FloatArray:
-    """The cuts of the seed's log-odds [n_labels]; 0 before anything was learnt."""
+    """The cuts of the seed's log-odds [n_labels]; 0 before anything was learned."""
     if not cuts:
         return np.zeros(labels)
     if len(cuts) != labels:
-        raise LabelError(f"the scorer learnt about {len(cuts)} labels, but {labels} are asked. Fit it on these labels.")
+        raise LabelError(
+            f"the scorer learned about {len(cuts)} labels, but {labels} are asked. Fit it on these labels."
+        )
     return np.array(cuts)
 
 
 @dataclass(frozen=True)
 class SeededScorer(ABC):
-    """Refines the decisions of `seed`: yes where its log-odds reach `cuts` (0 until something was learnt)."""
+    """Refines the decisions of `seed`: yes where its log-odds reach `cuts` (0 until something was learned)."""
 
     reading: Reading = field(default_factory=Reading, kw_only=True)
     prompt: SetTemplate | None = field(default=None, kw_only=True)

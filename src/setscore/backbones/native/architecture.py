@@ -22,7 +22,7 @@ class Router:
     scoring        "sigmoid" scores every expert alone, "softmax" against the others
     groups         experts stand in so many groups of equal size; only the best `chosen_groups` are looked at, a group
                    being as good as its two best experts together
-    bias           a learnt offset that decides who is chosen, but not with what weight
+    bias           a learned offset that decides who is chosen, but not with what weight
     normalise      whether the weights of the chosen are made to add up to 1, before `scale`
     full_precision whether router logits are computed in fp32, whatever the weights' dtype is
     """
