@@ -18,6 +18,11 @@ needs_encoder = pytest.mark.skipif(not ENCODER, reason="the sentence encoder is 
         (["baseline", "bart-nli", "goemotions"], "unknown baseline 'bart-nli'. Did you mean 'bart-mnli'?"),
         (["baseline", "cosine"], "no dataset was given"),
         (["baseline", "linear", "goemotions", "--train", "all"], "--train is split, validation, either; got 'all'"),
+        (
+            ["baseline", "linear", "--file", "x.csv", "--labels", "a,b", "--train", "split"],
+            "a file has no training split: leave --train out, and its validation documents are used.",
+        ),
+        (["baseline", "linear", "aapd", "--file", "x.csv"], "--file stands alone: remove the names of datasets"),
         (["shortlist", "eurlex", "--k", "16,few"], "--k takes whole numbers from 1, separated by commas; got '16,few'"),
         (["shortlist", "--k", "4"], "give the name of a dataset, or --file FILE with --labels FILE"),
         (["shortlist", "all"], "one dataset at a time"),
@@ -55,6 +60,24 @@ def test_runs_with_the_real_encoder(tmp_path):
         "fused,",
     ]
     assert (tmp_path / "kept.json").is_file()
+
+
+@needs_encoder
+def test_a_baseline_on_ones_own_file_learns_from_its_validation_documents_once(tmp_path):
+    rows = [f"A note about {word} number {n}.,{word}\n" for n in range(20) for word in ("oil", "music")]
+    (tmp_path / "own.csv").write_text("text,labels\n" + "".join(rows))
+    options = ("--file", "own.csv", "--labels", "oil,music", "--seeds", "13,17", "--save", "scores")
+    code, out, err = invoke("baseline", "linear", *options, folder=tmp_path)
+    assert code == 0, err
+    assert out.splitlines()[1].split()[:3] == ["own.csv", "linear", "auto"]
+    assert "own.csv: linear learned from the validation documents of each seed, cross-fitted" in err
+    assert invoke("baseline", "linear", *options, folder=tmp_path)[1] == out  # the speed too is that of the first run
+    assert invoke("evaluate", *options, "--no-yardsticks", folder=tmp_path)[0] == 0
+    place = "scores/own.csv-development"
+    code, out, err = invoke(
+        "ensemble", f"mini={place}", f"linear={place}/baselines/linear", "--seeds", "13", folder=tmp_path
+    )
+    assert (code, [line.split()[0] for line in out.splitlines()[1:3]]) == (0, ["mini", "linear"]), err
 
 
 @needs_encoder

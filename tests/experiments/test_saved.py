@@ -12,7 +12,7 @@ from setscore.errors import DataFileError, SetScoreError
 from setscore.experiments import Scored, prepare, prepare_file, saved, score_dataset
 from setscore.experiments.report import score_parts
 from setscore.experiments.saved import find_saved, keep, key_of, known, method_of, one_saved, open_folder, title_of
-from setscore.store import MemoryStore, StoreWarning, open_store
+from setscore.store import Entry, MemoryStore, StoreWarning, open_store
 
 PLACE = "goemotions-development"
 
@@ -193,14 +193,15 @@ def test_a_damaged_table_is_put_aside_with_its_store(ready, tmp_path):
     score_parts(ready, model(tmp_path))
     store = open_store(tmp_path)
     key = one_saved(tmp_path).keys["pool"]
-    store._connection.execute("UPDATE tables SET data = substr(data, 1, 500)")
+    store._file._connection.execute("UPDATE tables SET data = substr(data, 1, 500)")
     with pytest.warns(StoreWarning, match="damaged-1 now, and a new one is begun"):
         assert store.table(key) is None
-    store._connection.execute("DELETE FROM entries")
-    score_parts(ready, model(tmp_path))
-    store._connection.execute("UPDATE tables SET data = x'00', sum = 3523407757")  # a sum that fits
+
+
+def test_a_table_that_cannot_be_read_says_so(tmp_path):
+    open_store(tmp_path).put_table(Entry("e", "m", "pool", "ab" * 16, {"config": {}}), b"no arrays")
     with pytest.raises(
-        DataFileError, match=r"^the scores [0-9a-f]{32} are damaged: .* Score again into another folder"
+        DataFileError, match=rf"^the scores {'ab' * 16} are damaged: .* Score again into another folder\.$"
     ):
         one_saved(tmp_path).parts()
 

@@ -230,7 +230,7 @@ def test_a_damaged_or_foreign_file_is_put_aside_and_begun_anew(folder, damage):
 def test_a_file_that_is_damaged_while_it_is_open_costs_no_new_answer(folder):
     one, two = FolderStore(folder), FolderStore(folder)
     assert len(one.get(KEYS)) == len(two.get(KEYS)) == len(KEYS)
-    one._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    one._file._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     with (folder / FILE).open("r+b") as file:
         file.truncate(4096)
     new = {digest("new"): np.array([4.0])}
@@ -265,8 +265,8 @@ def test_another_layout_is_left_alone(folder):
 def test_a_full_disk_is_one_line_and_keeps_what_is_there(folder):
     store = FolderStore(folder)
     store.get(KEYS)
-    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
-    store._connection.execute(f"PRAGMA max_page_count = {pages}")
+    pages = store._file._connection.execute("PRAGMA page_count").fetchone()[0]
+    store._file._connection.execute(f"PRAGMA max_page_count = {pages}")
     many = [digest("more", number) for number in range(50)]
     with pytest.raises(DataFileError) as error:
         answered(store, many, lambda places: [np.zeros(900) for _ in places], 100)
@@ -274,7 +274,7 @@ def test_a_full_disk_is_one_line_and_keeps_what_is_there(folder):
         f"{folder / FILE}: the disk is full. Make room and run it again; what is stored is kept."
     )
     assert set(store.get([*many, *KEYS])) == set(KEYS)
-    store._connection.execute("PRAGMA max_page_count = 100000")
+    store._file._connection.execute("PRAGMA max_page_count = 100000")
     assert (
         len(answered(store, list(many), lambda places: [np.zeros(900) for _ in places], 100)) == 50
     )  # no claim is left

@@ -141,19 +141,6 @@ def progress() -> Progress:
     return bar_of(*columns, disable=not errors.is_terminal)
 
 
-def watch(bar: Progress, name: str) -> Callable[[str, int, int, str], None]:
-    """Shows how far scoring is, and says once for each part what is going on."""
-    tasks = {}
-
-    def tell(part: str, done: int, total: int, message: str) -> None:
-        if part not in tasks:
-            remark(f"{name} {part}: {message}; {counted(total, 'document')}")
-            tasks[part] = bar.add_task(f"{name} {part}", total=total)
-        bar.update(tasks[part], completed=done)
-
-    return tell
-
-
 def watch_steps(bar: Progress, before: str = "", unit: str = "step") -> Callable[[str, int, int], None]:
     """Shows a bar for each kind of work; its name ends at the first comma after which the text may change."""
     tasks = {}

@@ -1,61 +1,32 @@
-"""A store in a folder: one SQLite file in WAL mode, which several processes read and append to at a time.
+"""A store in a folder: what its file holds, and what is done with it.
 
-Each operation is one transaction, so a process that is killed leaves whole answers or none. A file that is damaged, or
-that is no store, is put aside under another name and begun anew: what it held is asked again, never guessed.
+Each operation is one transaction, so a process that is killed leaves whole answers or none.
 """
 
 import json
 import os
-import shutil
 import sqlite3
-import threading
-import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from setscore.errors import DataFileError
 from setscore.records import FloatArray
-from setscore.store.base import Entry, StoreWarning, check_finite
-from setscore.store.locks import LockFile, lock_file
+from setscore.store.base import Entry, check_finite
+from setscore.store.file import FILE, DamagedError, StoreFile, transaction
 
-FILE, LOCK = "scores.sqlite", "scores.lock"
-APPLICATION = 0x53455453  # "SETS", in the header of the file
-VERSION = 1
-BUSY_SECONDS = 60.0
+__all__ = ["FILE", "FolderStore"]
+
 CHUNK = 500  # keys in one statement
-LITTLE_ROOM = 1 << 20  # bytes; with less on the disk, whatever cannot be written is for want of room
-SCHEMA = """
-CREATE TABLE answers (key BLOB PRIMARY KEY, answer BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE claims (key BLOB PRIMARY KEY, holder INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE tables (key TEXT PRIMARY KEY, about TEXT NOT NULL, data BLOB NOT NULL, sum INTEGER NOT NULL);
-CREATE TABLE entries (
-    number INTEGER PRIMARY KEY, experiment TEXT NOT NULL, method TEXT NOT NULL, part TEXT NOT NULL, key TEXT NOT NULL
-);
-"""
-
-T = TypeVar("T")
-
-
-class _DamagedError(Exception):
-    """The file is no store, or not a whole one."""
 
 
 class FolderStore:
-    """The store in `folder`. It opens itself anew after a fork, and where its file was replaced."""
+    """The store in `folder`, for as many processes as use it."""
 
     def __init__(self, folder: Path) -> None:
-        self.shown = folder  # as it was given, for messages
-        self.folder = Path(os.path.abspath(folder))
-        self.path = self.folder / FILE
-        self._connection: sqlite3.Connection | None = None
-        self._opened: tuple[int, int, int] | None = None  # by which process, and which file
-        self._locks: LockFile | None = None
-        self._lock = threading.RLock()
+        self._file = StoreFile(folder)
 
     _stores: ClassVar[dict[Path, "FolderStore"]] = {}  # of this process, so that a folder is opened once
 
@@ -68,37 +39,41 @@ class FolderStore:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FolderStore, (self.folder,)
+        return FolderStore, (self._file.folder,)
 
     def __str__(self) -> str:
-        return str(self.shown)
+        return str(self._file.shown)
 
     def __repr__(self) -> str:
-        return f"FolderStore({str(self.shown)!r})"
+        return f"FolderStore({str(self)!r})"
+
+    def close(self) -> None:
+        """Gives the file back; the next use opens it again."""
+        self._file.close()
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, FloatArray]:
         def read(db: sqlite3.Connection) -> dict[bytes, FloatArray]:
             rows = _rows(db, "SELECT key, answer FROM answers WHERE key IN", keys)
             return {key: _unpacked(key, answer) for key, answer in rows}
 
-        return self._do(read)
+        return self._file.do(read)
 
     def put(self, answers: Mapping[bytes, FloatArray]) -> None:
         check_finite(answers)
         packed = [(key, _packed(key, answer)) for key, answer in answers.items()]
 
         def write(db: sqlite3.Connection) -> None:
-            with _transaction(db):
+            with transaction(db):
                 db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?)", packed)
                 _give_up(db, list(answers))
 
-        self._do(write)
-        self._leave(answers)
+        self._file.do(write)
+        self._file.leave(answers)
 
     def claim(self, keys: Sequence[bytes], most: int) -> list[bytes]:
         def take(db: sqlite3.Connection) -> list[bytes]:
-            locks = lock_file(self.folder / LOCK)
-            with _transaction(db):
+            locks = self._file.locks()
+            with transaction(db):
                 there = {key for (key,) in _rows(db, "SELECT key FROM answers WHERE key IN", keys)}
                 claims = dict(_rows(db, "SELECT key, holder FROM claims WHERE key IN", keys))
                 gone = {holder for holder in set(claims.values()) if not locks.alive(holder)}
@@ -109,23 +84,24 @@ class FolderStore:
             locks.held.update(free)
             return free
 
-        return self._do(take)
+        return self._file.do(take)
 
     def release(self, keys: Sequence[bytes]) -> None:
-        self._leave(keys)
+        self._file.leave(keys)
 
         def write(db: sqlite3.Connection) -> None:
-            with _transaction(db):
+            with transaction(db):
                 _give_up(db, keys)
 
-        self._do(write)
+        self._file.do(write)
 
     def put_table(self, entry: Entry, data: bytes) -> None:
         place = (entry.experiment, entry.method, entry.part)
-        row = (entry.key, json.dumps(dict(entry.about)), data, zlib.crc32(data))
+        about = json.dumps(dict(entry.about))
+        row = (entry.key, about, data, zlib.crc32(about.encode() + data))
 
         def write(db: sqlite3.Connection) -> None:
-            with _transaction(db):
+            with transaction(db):
                 db.execute("INSERT OR IGNORE INTO tables VALUES (?, ?, ?, ?)", row)
                 newest = db.execute(
                     "SELECT key FROM entries WHERE experiment = ? AND method = ? AND part = ? ORDER BY number DESC",
@@ -136,7 +112,7 @@ class FolderStore:
                         "INSERT INTO entries (experiment, method, part, key) VALUES (?, ?, ?, ?)", (*place, entry.key)
                     )
 
-        self._do(write)
+        self._file.do(write)
 
     def table(self, key: str) -> tuple[Mapping[str, Any], bytes] | None:
         def read(db: sqlite3.Connection) -> tuple[Mapping[str, Any], bytes] | None:
@@ -144,11 +120,11 @@ class FolderStore:
             if row is None:
                 return None
             about, data, checksum = row
-            if zlib.crc32(data) != checksum:
-                raise _DamagedError
+            if zlib.crc32(about.encode() + data) != checksum:
+                raise DamagedError
             return json.loads(about), data
 
-        return self._do(read)
+        return self._file.do(read)
 
     def entries(self) -> list[Entry]:
         def read(db: sqlite3.Connection) -> list[Entry]:
@@ -156,176 +132,12 @@ class FolderStore:
                 "SELECT experiment, method, part, entries.key, about FROM entries JOIN tables USING (key)"
                 " WHERE number IN (SELECT max(number) FROM entries GROUP BY experiment, method, part) ORDER BY number"
             )
-            return [Entry(a, b, c, key, json.loads(about)) for a, b, c, key, about in rows]
-
-        return self._do(read)
-
-    def close(self) -> None:
-        """Gives the file back; the next use opens it again."""
-        with self._lock:
-            if self._connection is not None and self._opened is not None and self._opened[0] == os.getpid():
-                self._connection.close()
-            self._connection = self._opened = None
-
-    # The file
-
-    def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """One piece of work on the file; one that turns out to be damaged is put aside, and the work done again."""
-        with self._lock:
-            for last in (False, False, True):
-                try:
-                    return work(self._database())
-                except (sqlite3.Error, _DamagedError, OSError) as error:
-                    if last or not (_is_damage(error) or self._was_replaced()):
-                        raise self._explained(error) from error
-                    if _is_damage(error):
-                        self._put_aside()
-        raise AssertionError  # the last of them returns or raises
-
-    def _leave(self, keys: Iterable[bytes]) -> None:
-        if self._locks is not None:
-            self._locks.held.difference_update(keys)
-
-    def _database(self) -> sqlite3.Connection:
-        if self._connection is None or self._opened != self._place():
-            self._open()
-        assert self._connection is not None
-        return self._connection
-
-    def _was_replaced(self) -> bool:
-        """Another process may put the file aside between a look at it and the work on it."""
-        return self._opened is not None and self._opened != self._place()
-
-    def _place(self) -> tuple[int, int, int] | None:
-        try:
-            found = self.path.stat()
-        except FileNotFoundError:
-            return None
-        return os.getpid(), found.st_dev, found.st_ino
-
-    def _open(self) -> None:
-        if self._connection is not None and self._opened is not None and self._opened[0] != os.getpid():
-            _INHERITED.append(self._connection)  # a parent's: not even closed here
-        self._connection = None
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._locks = lock_file(self.folder / LOCK)
-        with self._locks.opening():
-            db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
             try:
-                _prepare(db)
-            except BaseException:
-                db.close()
-                raise
-            self._connection, self._opened = db, self._place()
+                return [Entry(a, b, c, key, json.loads(about)) for a, b, c, key, about in rows]
+            except ValueError as error:
+                raise DamagedError from error
 
-    def _put_aside(self) -> None:
-        """Renames the file, unless another process has done so by now, and says so."""
-        with lock_file(self.folder / LOCK).opening():
-            replaced = self._was_replaced() if self._connection is not None else _is_store(self.path)
-            self.close()
-            if replaced:
-                return
-            number = 1
-            while (aside := self.folder / f"{FILE}.damaged-{number}").exists():
-                number += 1
-            for end in ("", "-wal", "-shm"):
-                if (part := Path(f"{self.path}{end}")).exists():
-                    part.rename(f"{aside}{end}")
-        message = (
-            f"{self.shown / FILE} was damaged or no store of scores: it is {aside.name} now, and a new one is begun."
-        )
-        warnings.warn(StoreWarning(message), stacklevel=4)
-
-    def _explained(self, error: Exception) -> DataFileError:
-        """What went wrong, in one line."""
-        file = self.shown / FILE
-        if isinstance(error, OSError):
-            return DataFileError(f"scores cannot be stored in {self.shown}: {error.strerror or error}.")
-        if isinstance(error, _OtherLayoutError):
-            return DataFileError(
-                f"{file} has the layout {error}, this version of SetScore reads {VERSION}. Update SetScore, or give"
-                " another folder."
-            )
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and self._is_full()):
-            return DataFileError(f"{file}: the disk is full. Make room and run it again; what is stored is kept.")
-        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-            return DataFileError(f"scores cannot be stored in {self.shown}: {error}.")
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return DataFileError(f"{file} has been locked by another process for {BUSY_SECONDS:.0f} seconds.")
-        return DataFileError(f"{file} cannot be used: {str(error) or 'it is damaged'}.")
-
-    def _is_full(self) -> bool:
-        return shutil.disk_usage(self.folder).free < LITTLE_ROOM
-
-
-class _OtherLayoutError(sqlite3.Error):
-    """A layout that this version does not know."""
-
-
-_INHERITED: list[sqlite3.Connection] = []
-
-
-def _prepare(db: sqlite3.Connection) -> None:
-    """The settings of a connection, and the tables of a file that is new."""
-    _check(db)
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = NORMAL")  # a kill loses nothing; a power cut the last answers, never the file
-    if _is_new(db):
-        with _transaction(db):
-            for statement in SCHEMA.split(";"):
-                db.execute(statement)
-            db.execute(f"PRAGMA application_id = {APPLICATION}")
-            db.execute(f"PRAGMA user_version = {VERSION}")
-
-
-def _check(db: sqlite3.Connection) -> None:
-    if _is_new(db):
-        return
-    if _pragma(db, "application_id") != APPLICATION:
-        raise _DamagedError
-    if (version := _pragma(db, "user_version")) != VERSION:
-        raise _OtherLayoutError(str(version))
-
-
-def _is_new(db: sqlite3.Connection) -> bool:
-    (objects,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    return objects == 0 and _pragma(db, "application_id") == 0
-
-
-def _pragma(db: sqlite3.Connection, name: str) -> int:
-    (value,) = db.execute(f"PRAGMA {name}").fetchone()
-    return int(value)
-
-
-def _is_store(path: Path) -> bool:
-    """Whether a file that was found damaged has been replaced by now."""
-    try:
-        db = sqlite3.connect(path, timeout=BUSY_SECONDS)
-        try:
-            _check(db)
-        finally:
-            db.close()
-    except (sqlite3.DatabaseError, _DamagedError) as error:
-        return not _is_damage(error)
-    return True
-
-
-def _is_damage(error: Exception) -> bool:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return isinstance(error, _DamagedError) or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
+        return self._file.do(read)
 
 
 def _rows(db: sqlite3.Connection, select: str, keys: Sequence[bytes]) -> list[tuple[Any, ...]]:
@@ -349,5 +161,5 @@ def _packed(key: bytes, answer: FloatArray) -> bytes:
 def _unpacked(key: bytes, packed: bytes) -> FloatArray:
     data = packed[4:]
     if zlib.crc32(key + data).to_bytes(4, "little") != packed[:4] or len(data) % 8:
-        raise _DamagedError
+        raise DamagedError
     return np.frombuffer(data, dtype="<f8").astype(np.float64)
