@@ -32,7 +32,7 @@ demo: $(VENV)/base ## classify eight documents over a dozen labels with the embe
 	@echo "'setscore calibrate' fits the decisions to your data. Next: README.md, or .venv/bin/setscore --help"
 
 test: $(VENV)/test lint ## lint, types, tests, examples and documentation
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/test ## ruff and mypy
 	$(BIN)/ruff check .
