@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from setscore.backbones import BACKBONES, is_place, split_name
+from setscore.backbones import BACKBONES, EMBEDDED, is_place, split_name
 from setscore.classifier import SetScoreClassifier
 from setscore.errors import LabelError, SetScoreError, TemplateError, unknown_name
 from setscore.records import LabelSet
@@ -37,7 +37,7 @@ def pipeline(
     if base not in BACKBONES and not is_place(base):
         raise SetScoreError(unknown_name("backbone", base, BACKBONES) + " Or leave out model=.")
     on_cpu = device in (None, -1, "cpu") or str(device) == "cpu"
-    if base == "setscore-mini":
+    if base in EMBEDDED:
         if not on_cpu:
             raise SetScoreError(f"{model} runs on the CPU; leave out device={device!r}.")
     elif device is not None:

@@ -252,3 +252,16 @@ def test_unknown_names():
         BackboneError, match=r"unknown attention mode of setscore-mini 'causal'. Known: auto, exact, sh"
     ):
         load_backbone("setscore-mini", attention="causal")
+
+
+def test_the_small_model_reads_who_wants_what():
+    labels = {"refund": "a request to get money back", "missing part": "a part that was not in the box"}
+    texts = ["I do not want my money back, just send the missing screws.", "Please give me my money back."]
+    wanted, asked_for = SetScoreClassifier(labels, backbone="setscore-small").classify(texts)
+    assert "missing part" in wanted.labels
+    assert "refund" in asked_for.labels
+    assert asked_for.log_odds["refund"] > wanted.log_odds["refund"] + 1
+    loaded = load_backbone("setscore-small")
+    assert loaded.spec.name == "setscore-small"
+    assert loaded.identity != load_backbone("setscore-mini").identity
+    assert loaded.identity == load_backbone(str(default_folder("setscore-small"))).identity

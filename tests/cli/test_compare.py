@@ -106,7 +106,7 @@ def test_models_lists_what_can_be_downloaded():
     assert code == 0
     lines = out.splitlines()
     assert [line.split()[0] for line in lines] == ["name", *BACKBONES]
-    assert "8.0 B    4096     exact" in lines[2]
+    assert "8.0 B    4096     exact" in lines[3]
     assert max(len(line.rstrip()) for line in lines) <= 80  # one line each on a narrow screen
 
 

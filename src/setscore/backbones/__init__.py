@@ -6,12 +6,13 @@ from types import ModuleType
 
 from setscore.backbones.base import Attention, Backbone, BackboneSpec, Emitter, MassReader
 from setscore.backbones.options import DEFAULT, RunOptions, split_name, with_allowances
-from setscore.backbones.specs import KNOWN, SPECS
+from setscore.backbones.specs import EMBEDDED, KNOWN, SPECS
 from setscore.errors import BackboneError, MissingExtraError, unknown_name
 from setscore.prompts import Verbalizer
 
 __all__ = [
     "BACKBONES",
+    "EMBEDDED",
     "Attention",
     "Backbone",
     "BackboneSpec",
@@ -29,7 +30,7 @@ __all__ = [
 
 _NATIVE, _MINI = "setscore.backbones.native.backbone", "setscore.backbones.mini"
 # Each module holds spec_of(name, options) and load(name, *, attention, verbalizer, threads, options).
-BACKBONES = {"setscore-mini": _MINI} | dict.fromkeys(SPECS, _NATIVE)
+BACKBONES = dict.fromkeys(EMBEDDED, _MINI) | dict.fromkeys(SPECS, _NATIVE)
 
 
 def is_place(name: str) -> bool:

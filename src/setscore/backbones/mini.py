@@ -15,7 +15,7 @@ from setscore.backbones.base import Attention, BackboneSpec
 from setscore.backbones.host import peak_memory
 from setscore.backbones.options import DEFAULT, RunOptions
 from setscore.backbones.packing import Documents, Packed, make_batches, make_rows, pack
-from setscore.backbones.specs import MINI
+from setscore.backbones.specs import EMBEDDED, MINI
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError
 from setscore.prompts import Verbalizer
@@ -28,9 +28,9 @@ MANIFEST_BYTES = 65_536  # that are read of it
 ROW_TOKENS = 2048  # beyond this, attention of a row's questions costs more than reading the document again
 
 
-def default_folder() -> Path:
+def default_folder(name: str = SPEC.name) -> Path:
     """Where the weights lie in the installed package."""
-    return Path(str(files("setscore") / "models" / SPEC.name))
+    return Path(str(files("setscore") / "models" / name))
 
 
 def checksums(folder: Path) -> dict[str, str]:
@@ -84,7 +84,7 @@ def _loaded(
 
 
 class MiniBackbone(AskingBackbone):
-    """`setscore-mini`. `threads=None` uses every physical core."""
+    """An embedded model: `spec` says which, `folder` where one like it lies. `threads=None` uses all physical cores."""
 
     def __init__(
         self,
@@ -94,11 +94,12 @@ class MiniBackbone(AskingBackbone):
         folder: Path | None = None,
         threads: int | None = None,
         adjustment: Adjustment | None = None,
+        spec: BackboneSpec = SPEC,
     ) -> None:
-        self._folder = folder or default_folder()
+        self._folder = folder or default_folder(spec.name)
         self._recorded = checksums(self._folder)
         self._session, tokenizer = _loaded(self._folder.resolve(), threads, tuple(sorted(self._recorded.items())))
-        super().__init__(Prompter(SPEC, tokenizer, verbalizer), attention, adjustment)
+        super().__init__(Prompter(spec, tokenizer, verbalizer), attention, adjustment)
 
     def values(self, documents: Documents) -> Iterator[tuple[int, float]]:
         """One pass per document (shared) or per query (exact), in batches of like length."""
@@ -142,7 +143,7 @@ class MiniBackbone(AskingBackbone):
         size = sum((self._folder / name).stat().st_size for name in self._recorded)
         more = {
             "revision": f"model.onnx with SHA-256 {self._recorded['model.onnx'][:12]}..., verified",
-            "weights": f"{SPEC.parameters / 1e6:.1f} M parameters, {size / 1e6:.1f} MB on disk",
+            "weights": f"{self.spec.parameters / 1e6:.1f} M parameters, {size / 1e6:.1f} MB on disk",
             "dtype": f"int8 on the CPU; passes of {BATCH_TOKENS} tokens",
             "memory": f"{peak_memory() / 1e6:.0f} MB at most in this process so far",
         }
@@ -165,7 +166,7 @@ class MiniBackbone(AskingBackbone):
 
 
 def spec_of(name: str, options: RunOptions) -> BackboneSpec:  # noqa: ARG001
-    return SPEC
+    return EMBEDDED.get(name, SPEC)
 
 
 def load(
@@ -173,9 +174,13 @@ def load(
 ) -> MiniBackbone:
     """The embedded backbone, or one like it in a folder; of the options only guidance and prior mean anything to it."""
     adjustment = None if options == DEFAULT else _adjustment(name, options)
-    folder = None if name == SPEC.name else Path(name)
     return MiniBackbone(
-        attention=attention, verbalizer=verbalizer, folder=folder, threads=threads, adjustment=adjustment
+        attention=attention,
+        verbalizer=verbalizer,
+        folder=None if name in EMBEDDED else Path(name),
+        threads=threads,
+        adjustment=adjustment,
+        spec=EMBEDDED.get(name, SPEC),
     )
 
 

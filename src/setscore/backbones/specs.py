@@ -164,7 +164,14 @@ MINI = BackboneSpec(
     competition=0.35,
     set_layout="inline",
 )
-KNOWN = {MINI.name: MINI} | SPECS  # nothing has to be loaded or looked up for these
+SMALL = replace(
+    MINI,
+    name="setscore-small",
+    summary="the same with 12 layers: slower",
+    parameters=33_400_000,
+)
+EMBEDDED = {spec.name: spec for spec in (MINI, SMALL)}
+KNOWN = EMBEDDED | SPECS  # nothing has to be loaded or looked up for these
 
 
 def folder_spec(folder: Path, family: str) -> BackboneSpec:
