@@ -139,11 +139,10 @@ def settings(model: str) -> str:
         for changed in mixtures.values()
     ]
     lines.append(f"| mean of the second round | {last['seed']} | {last['steps']} | {', '.join(last['settings'])} |")
-    lines += [
-        f"| mean before, {number} round | {seeds} | {config['written']['steps']} | {', '.join(changed)} |"
-        for number, mixtures in config["written"]["rounds"].items()
-        for changed in mixtures.values()
-    ]
+    reading = config["written"]
+    for number, more_settings in reading["rounds"].items():
+        changed = ", ".join([*reading["settings"], *more_settings])
+        lines.append(f"| mean before, {number} round | {seeds} | {reading['steps']} | {changed} |")
     return "\n".join(lines)
 
 

@@ -81,6 +81,7 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
     out, judging = arguments.out, arguments.judge or judge()
     wanted = config["models"][arguments.model]["base"]
     base = arguments.base or (judging if wanted == JUDGE else out / f"{wanted}.safetensors")
+    targets = arguments.start or base  # whose embeddings are kept
     package = arguments.package or out / "package"
     store, encoded, weights = out / "prepared.npz", out / "encoded", out / "weights.safetensors"
     texts = scale_texts(arguments.data, out / "scale_texts.jsonl", (8, 2) if arguments.smoke else (160, 40))
@@ -90,10 +91,10 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
     first = [
         stage("prepare", store, {"--data": arguments.data, "--tokenizer": TOKENIZER, "--out": store, **evaluation,
                                  "--summary": out / "summary.json", "--topics": arguments.topics, **every}),
-        stage("encode", encoded / "cosines.npy", {"--store": store, "--base": judging, "--targets": base,
+        stage("encode", encoded / "cosines.npy", {"--store": store, "--base": judging, "--targets": targets,
                                                   "--out": encoded}),
     ]  # fmt: skip
-    if base == out / f"{wanted}.safetensors":
+    if not arguments.start and base == out / f"{wanted}.safetensors":
         title, made, (*command, option, path) = stage("bases", base, {"--out": base})
         first.insert(0, (title, made, [*command, wanted, option, path]))
     if arguments.evaluation and not arguments.validation:
@@ -118,25 +119,20 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
 
 def training(arguments: argparse.Namespace, config: dict[str, Any], common: dict[str, Any]) -> list[list[Stage]]:
     """Everything up to the model's weights: from the encoder, or from weights that are given; then written rows."""
-    model, found = arguments.out / "weights.safetensors", list[list[Stage]]()
-    start = arguments.start or arguments.out / "start.safetensors"
-    if not arguments.start:
-        found = from_encoder(arguments, config, common, start)
-    rounds = list(config["written"]["rounds"].items())
-    for number, (name, mixtures) in enumerate(rounds, start=1):
-        last = number == len(rounds)
-        mean = model if last else arguments.out / f"{name}.safetensors"
-        taught = {**common, "--base": start, "--teacher": start}
-        several = [(mixture, seed) for mixture in mixtures for seed in config["seeds"]]
-        runs = []
-        for mixture, seed in several[:1] if arguments.smoke else several:
-            run = {"seed": seed, "steps": config["written"]["steps"], "settings": mixtures[mixture]}
-            runs.append(train(arguments, taught, f"{name}-{mixture}-{seed}", run))
-        weights = [wanted for _, wanted, _ in runs]
-        shift = config["shift"] if last else 0.0
-        found += [runs, [averaging(weights, [1.0] * len(weights), mean, shift)]]
-        start = mean
-    return found
+    start, reading = arguments.start or arguments.out / "start.safetensors", config["written"]
+    found = [] if arguments.start else from_encoder(arguments, config, common, start)
+    means = {"start": start}
+    for name, changes in reading["rounds"].items():
+        before, mean = list(means.values())[-1], arguments.out / f"{name}.safetensors"
+        run = {"steps": reading["steps"], "settings": [*reading["settings"], *changes]}
+        taught = {**common, "--base": before, "--teacher": before}
+        seeds = config["seeds"][:1] if arguments.smoke else config["seeds"]
+        runs = [train(arguments, taught, f"{name}-{seed}", {**run, "seed": seed}) for seed in seeds]
+        found += [runs, [averaging([wanted for _, wanted, _ in runs], [1.0] * len(runs), mean)]]
+        means[name] = mean
+    shares, model = reading["shares"], arguments.out / "weights.safetensors"
+    parts = [means[name] for name in shares]
+    return [*found, [averaging(parts, list(shares.values()), model, config["shift"])]]
 
 
 def from_encoder(

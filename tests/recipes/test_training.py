@@ -128,7 +128,7 @@ def test_topics_and_packages_are_there_where_they_are_given(made, data, tmp_path
 
 def test_the_card_of_a_toy_says_so_and_names_its_data(made):
     text = (made[0] / "package" / "README.md").read_text()
-    assert "**A toy: 5 runs that were cut short, not the ones below.**" in text
+    assert "**A toy: 6 runs that were cut short, not the ones below.**" in text
     assert "- 20 descriptions of the packages of a Debian release, each under its package's licence;\n- " in text
     assert "topics written for this recipe" in text
     assert "(not checked in this run)" not in text
@@ -188,7 +188,7 @@ def test_every_stage_leaves_its_result(made):
         assert (out / name).exists(), name
     for name in ("weights.safetensors", "package/manifest.json", "sanity.json", "package/README.md", "parity.json"):
         assert (out / name).exists(), name
-    for run_name in ("language", "second-encoder-base-13", "second-language-base-13", "last", "third-base-13"):
+    for run_name in ("language", "second-encoder-base-13", "second-language-base-13", "last", "third-13", "fourth-13"):
         measured = json.loads((out / f"run-{run_name}" / "validation.json").read_text())
         assert set(measured) == {"goemotions", "written"}, "the other sets are not in the folder"
         assert all(0 <= measured["written"][name] <= 100 for name in ("accuracy", "twins_ranked", "twins_decided"))
@@ -226,13 +226,13 @@ def test_every_nth_row_of_each_file(data, tmp_path):
 
 def test_a_second_start_does_nothing_again(made, data, evaluation, encoder):
     said = start(data, evaluation, encoder, made[0])
-    assert said.count("is there") == 17
+    assert said.count("is there") == 20
     assert "recipes.export" not in said
 
 
 def test_the_card_says_what_was_done(made):
     text = (made[0] / "package" / "README.md").read_text()
-    assert "5 in all" in text
+    assert "6 in all" in text
     assert "(not checked in this run)" not in text
     assert "<<" not in text
 
@@ -362,10 +362,17 @@ class TestPlan:
         assert (Path("out/run-language/weights.safetensors") in planned(model=model)) == wanted
 
     def test_every_run_of_a_written_round_counts_the_same_in_its_mean(self):
+        command = planned(start=Path("given"))[Path("out/third.safetensors")]
+        assert " --share 1.0 1.0 1.0 --shift" in command
+
+    def test_the_second_of_the_written_rounds_starts_from_the_mean_of_the_first(self):
+        runs = [command for path, command in planned().items() if "run-fourth" in str(path)]
+        assert len(runs) == 3
+        assert all("--base out/third.safetensors --teacher out/third.safetensors " in command for command in runs)
+
+    def test_the_model_is_the_mean_of_the_written_rounds_and_their_start(self):
         command = planned(start=Path("given"))[Path("out/weights.safetensors")]
-        shares = command.split(" --share ")[1].split(" --shift")[0].split()
-        assert len(shares) >= 3
-        assert set(shares) == {"1.0"}
+        assert "given out/third.safetensors out/fourth.safetensors --share 0.25 0.375 0.375 --shift" in command
 
 
 def test_an_encoder_is_read_from_its_export(encoder, tmp_path):
