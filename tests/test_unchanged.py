@@ -19,7 +19,7 @@ TEXTS = BEFORE["documents"]
 # Log-odds. On the machine that wrote the file the difference is 0; another processor may round int8 otherwise.
 CLOSE = 0.02
 
-STORE = MemoryStore()  # most of these classifiers ask the same questions
+STORE = MemoryStore()  # fitted classifiers ask the same questions
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{TruncationWarning.__module__}.TruncationWarning")
 
@@ -33,7 +33,7 @@ def same_decisions(found, before, probabilities, thresholds):
 
 @pytest.mark.parametrize("way", BEFORE["ways"])
 def test_log_odds_and_decisions_before_fit(way):
-    model = SetScoreClassifier(BEFORE["labels"], store=STORE, **BEFORE["ways"][way])
+    model = SetScoreClassifier(BEFORE["labels"], **BEFORE["ways"][way])
     before = np.array([[-np.inf if u is None else u for u in row] for row in BEFORE["log_odds"][way]])
     predictions = model.classify(TEXTS)
     np.testing.assert_allclose(predictions.scores.log_odds, before, atol=CLOSE)

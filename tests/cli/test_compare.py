@@ -132,7 +132,7 @@ def test_models_check_of_a_folder(tmp_path):
     code, out, err = invoke("models", "--check", f"{folder}?device=cpu&dtype=fp32")
     assert (code, err) == (0, "")
     for fact in (
-        "'<|mdm_mask|>' (5)",
+        "'<|mask|>' (5)",
         "'Ġyes'",
         "1 before the slot",
         "accounted for",

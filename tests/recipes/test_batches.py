@@ -6,15 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
-from batches import pack
-from kinds import Examples
-from prepare import HERE, assemble
-from questions import Cosines
-from sources.rows import FAMILIES, Row
-from store import Store, tokenize
 from tokenizers import Tokenizer
-from vocabulary import LIST, Vocabulary
 
+from recipes import HERE
+from recipes.batches import pack
+from recipes.kinds import Examples
+from recipes.prepare import assemble
+from recipes.questions import Cosines
+from recipes.sources.rows import FAMILIES, Row
+from recipes.store import Store, tokenize
+from recipes.vocabulary import LIST, Vocabulary
 from setscore.backbones.mini import default_folder
 from setscore.prompts import SET_LAYOUTS
 

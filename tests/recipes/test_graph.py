@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import onnxruntime
 import pytest
-from graph import Shape, export, layer_weight
-from quantize import COPIES, WEIGHT_LIMIT, Observed, merge, quantize
 from scipy.special import erf, softmax
 
+from recipes.graph import Shape, export, layer_weight
+from recipes.quantize import COPIES, WEIGHT_LIMIT, Observed, merge, quantize
 from setscore.backbones.packing import Question, make_rows, pack
 
 SHAPE = Shape(layers=3, width=32, heads=4)
@@ -226,7 +226,7 @@ def test_compensated_rounding_beats_plain_rounding():
 
 
 def test_two_constants_of_one_name_are_refused():
-    from builder import Builder
+    from recipes.builder import Builder
 
     builder = Builder()
     builder.constant(np.zeros(3), "weight")

@@ -3,9 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from overlap import N, copies, evaluation_ngrams, forbidden_wordings, ngrams, normal, overlaps
-from prepare import without_evaluation
-from sources.rows import Row
+
+from recipes.overlap import N, copies, evaluation_ngrams, forbidden_wordings, ngrams, normal, overlaps
+from recipes.prepare import without_evaluation
+from recipes.sources.rows import Row
 
 WORDS = st.lists(st.integers(0, 9999).map(str), min_size=N + 2, max_size=40, unique=True)
 

@@ -1,12 +1,13 @@
 """Each converter on a small sample written here."""
 
 import pytest
-from overlap import forbidden_wordings, normal
-from prepare import HERE
-from sources import answers, labelled, natural, packages, running, titles
-from sources.phrases import common_phrases, count_phrases
-from sources.rows import Row
-from sources.topics import load_topics, with_pairs
+
+from recipes import HERE
+from recipes.overlap import forbidden_wordings, normal
+from recipes.sources import answers, labelled, natural, packages, running, titles
+from recipes.sources.phrases import common_phrases, count_phrases
+from recipes.sources.rows import Row
+from recipes.sources.topics import load_topics, with_pairs
 
 TOPICS = natural.parse_task(
     "task1",
@@ -91,8 +92,6 @@ class TestNaturalInstructions:
             natural.parse_task("task9", entry)
 
     def test_the_descriptions_of_the_recipe_can_all_be_read(self):
-        from prepare import HERE
-
         tasks = natural.load_tasks(HERE / "tasks")
         assert len(tasks) > 300
         wordings = [word for task in tasks.values() for label in task.labels.values() for word in label]

@@ -1,34 +1,37 @@
 """The whole recipe on a toy: every stage through its command, with data in the official files' form."""
 
+import argparse
 import json
 import lzma
 import math
+import os
 import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import yaml
-from average import average
-from prepare import HERE
 from safetensors.numpy import load_file, save_file
-from store import Store
+
+from recipes import HERE, ROOT
+from recipes.average import average
+from recipes.store import Store
 
 torch = pytest.importorskip("torch")
 
-import encode  # noqa: E402  (needs torch)
-import model as mini  # noqa: E402
-from card import card  # noqa: E402
-from run import say  # noqa: E402
-from train import blend, change  # noqa: E402
-from validate import labelled_sets, measure  # noqa: E402
-
+import recipes.model as mini  # noqa: E402
+from recipes import encode  # noqa: E402  (needs torch)
+from recipes.card import card  # noqa: E402
+from recipes.run import say, training  # noqa: E402
+from recipes.train import blend, change  # noqa: E402
+from recipes.validate import labelled_sets, measure  # noqa: E402
 from setscore.backbones.mini import default_folder  # noqa: E402
 from setscore.datasets.dataset import draw_rows  # noqa: E402
 
-ROOT = HERE.parents[1]
 TEXT = "the weather report of today says that rain and wind will reach the northern coast before the evening"
 
 
@@ -55,6 +58,11 @@ def data(tmp_path_factory):
     write(folder / "imdb_sample.jsonl.xz", [{"text": f"{text} film {n}", "label": "pos"} for n in range(20)])
     write(folder / "wikitext2_train.txt.xz", [" = Coast weather = \n", *(f"{text} {text} {n}\n" for n in range(20))])
     write(folder / "books.txt.xz", [f"{text} {n} {text}\n" for n in range(400)])
+    sides = ("entailment", "neutral", "contradiction")
+    pairs = [{"premise": f"{text} {n // 3}", "hypothesis": f"it is {n}", "label": sides[n % 3]} for n in range(30)]
+    write(folder / "snli_subset.jsonl.xz", pairs)
+    asked = [{"question": f"is it {n}", "passage": f"{text} {n}", "answer": n % 2 == 0} for n in range(20)]
+    write(folder / "boolq.jsonl.xz", asked)
     stanzas = [f"Package: p{n}\nDescription-en: tool number {n}\n {n} {text}\n\n" for n in range(20)]
     write(folder / "Translation-en.xz", stanzas)
     return folder
@@ -81,8 +89,10 @@ def encoder(tmp_path_factory):
     return path, bert.eval()
 
 
-def run(*arguments):
-    done = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, check=False)
+def run(module, *arguments):
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])  # tests change the folder
+    command, environment = [sys.executable, "-m", module, *map(str, arguments)], {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -94,8 +104,9 @@ def made(data, evaluation, encoder, tmp_path_factory):
 
 
 def start(data, evaluation, encoder, out):
-    places = ("--data", data, "--evaluation", evaluation, "--base", encoder[0], "--out", out)
-    return run(HERE / "run.py", *places, "--smoke", "--every", 1)
+    encoders = ("--base", encoder[0], "--judge", encoder[0])
+    places = ("--data", data, "--evaluation", evaluation, *encoders, "--out", out)
+    return run("recipes.run", *places, "--model", "mini", "--smoke", "--every", 1)
 
 
 def test_topics_and_packages_are_there_where_they_are_given(made, data, tmp_path):
@@ -107,7 +118,7 @@ def test_topics_and_packages_are_there_where_they_are_given(made, data, tmp_path
         if source.name != "Translation-en.xz":
             (tmp_path / source.name).symlink_to(source)
     tokenizer, out = default_folder() / "tokenizer.json", tmp_path / "summary.json"
-    said = run(HERE / "prepare.py", "--data", tmp_path, "--tokenizer", tokenizer, "--out", tmp_path / "prepared.npz",
+    said = run("recipes.prepare", "--data", tmp_path, "--tokenizer", tokenizer, "--out", tmp_path / "prepared.npz",
                "--topics", tmp_path / "topics.yaml", "--summary", out)  # fmt: skip
     assert "Translation-en.xz is not there: no descriptions of packages." in said
     summary = json.loads(out.read_text())
@@ -117,7 +128,7 @@ def test_topics_and_packages_are_there_where_they_are_given(made, data, tmp_path
 
 def test_the_card_of_a_toy_says_so_and_names_its_data(made):
     text = (made[0] / "package" / "README.md").read_text()
-    assert "**A toy: 4 runs that were cut short, not the ones below.**" in text
+    assert "**A toy: 5 runs that were cut short, not the ones below.**" in text
     assert "- 20 descriptions of the packages of a Debian release, each under its package's licence;\n- " in text
     assert "topics written for this recipe" in text
     assert "(not checked in this run)" not in text
@@ -162,7 +173,7 @@ def test_what_is_wrong_with_the_data_is_said_in_a_line(data, tmp_path, monkeypat
             write(folder / source.name, [f"{line}\n" for line in lines])
     options |= {"--data": folder} | {name: value for name, value in changes.items() if name.startswith("--")}
     with pytest.raises(AssertionError, match=message) as error:
-        run(HERE / "prepare.py", *(part for pair in options.items() for part in pair))
+        run("recipes.prepare", *(part for pair in options.items() for part in pair))
     assert "Traceback" not in str(error.value)
 
 
@@ -177,9 +188,10 @@ def test_every_stage_leaves_its_result(made):
         assert (out / name).exists(), name
     for name in ("weights.safetensors", "package/manifest.json", "sanity.json", "package/README.md", "parity.json"):
         assert (out / name).exists(), name
-    for run_name in ("language", "second-encoder-base-13", "second-language-base-13", "last"):
+    for run_name in ("language", "second-encoder-base-13", "second-language-base-13", "last", "third-base-13"):
         measured = json.loads((out / f"run-{run_name}" / "validation.json").read_text())
-        assert set(measured) == {"goemotions"}, "the other sets are not in the folder"
+        assert set(measured) == {"goemotions", "written"}, "the other sets are not in the folder"
+        assert all(0 <= measured["written"][name] <= 100 for name in ("accuracy", "twins_ranked", "twins_decided"))
         assert all(0 < measured["goemotions"][name] <= 100 for name in ("map", "lists_map"))
 
 
@@ -194,7 +206,7 @@ def test_without_a_gpu_only_a_toy_is_made(data, encoder, tmp_path):
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
     with pytest.raises(AssertionError, match="no GPU was found"):
-        run(HERE / "run.py", "--data", data, "--base", encoder[0], "--out", tmp_path / "out")
+        run("recipes.run", "--data", data, "--base", encoder[0], "--judge", encoder[0], "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -203,21 +215,24 @@ def test_every_nth_row_of_each_file(data, tmp_path):
     rows = []
     for every in (1, 10):
         out = tmp_path / f"{every}.npz"
-        run(HERE / "prepare.py", "--data", data, "--tokenizer", tokenizer, "--out", out, "--every", every)
+        run("recipes.prepare", "--data", data, "--tokenizer", tokenizer, "--out", out, "--every", every)
         rows.append(Counter(np.array(Store.load(out).sources)[Store.load(out).row_source].tolist()))
     assert rows[1].keys() == rows[0].keys()
-    assert all(rows[1][source] <= -(-count // 10) for source, count in rows[0].items())
+    assert rows[1].pop("snli") == 3  # a caption each record that was read
+    fewer = {source: count for source, count in rows[0].items() if not source.startswith(("written-", "snli"))}
+    assert all(rows[1][source] <= -(-count // 10) for source, count in fewer.items())
+    assert all(rows[1][source] == count for source, count in rows[0].items() if source.startswith("written-"))
 
 
 def test_a_second_start_does_nothing_again(made, data, evaluation, encoder):
     said = start(data, evaluation, encoder, made[0])
-    assert said.count("is there") == 15
-    assert "export.py" not in said
+    assert said.count("is there") == 17
+    assert "recipes.export" not in said
 
 
 def test_the_card_says_what_was_done(made):
     text = (made[0] / "package" / "README.md").read_text()
-    assert "4 in all" in text
+    assert "5 in all" in text
     assert "(not checked in this run)" not in text
     assert "<<" not in text
 
@@ -235,11 +250,11 @@ def test_the_packaged_toy_scores(made):
 
 def test_the_torch_model_and_the_exported_graph_agree(made, tmp_path):
     """fp32: the same log-odds from the training code and from the graph that ships."""
-    from export import load, write
-    from graph import export
     from tokenizers import Tokenizer
-    from validate import score
 
+    from recipes.export import load, write
+    from recipes.graph import export
+    from recipes.validate import score
     from setscore import SetScoreClassifier
 
     weights = {name: value.astype(np.float32) for name, value in load_file(made[0] / "weights.safetensors").items()}
@@ -258,9 +273,9 @@ def test_training_goes_on_where_it_was_stopped(made, data, encoder, tmp_path):
     common = ["--store", out / "prepared.npz", "--encoded", out / "encoded", "--base", encoder[0], "--device", "cpu"]
     common += ["--tokenizer", tokenizer, "--workers", 0, "--steps", 5, "--set", "rows=2"]
     for stop in (["--stop-after", 0.03], []):  # minutes; wherever that falls, nothing is lost or learned twice
-        said = run(HERE / "train.py", "--out", tmp_path / "stopped", *stop, *common)
+        said = run("recipes.train", "--out", tmp_path / "stopped", *stop, *common)
     assert "going on after step" in said
-    run(HERE / "train.py", "--out", tmp_path / "whole", *common)
+    run("recipes.train", "--out", tmp_path / "whole", *common)
     stopped, whole = (load_file(tmp_path / name / "weights.safetensors") for name in ("stopped", "whole"))
     for name, value in whole.items():
         assert np.abs(stopped[name].astype(float) - value).max() < 1e-3, name
@@ -272,7 +287,7 @@ def test_a_batch_without_questions_teaches_the_language_alone(made, encoder, tmp
     tokenizer = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
     common = ["--store", out / "prepared.npz", "--encoded", out / "encoded", "--base", encoder[0], "--device", "cpu"]
     kinds = "kinds={labels: 0, asks: 0, titles: 0, phrases: 0, told: 0, answers: 0, running: 1, lists: 0}"
-    run(HERE / "train.py", "--out", tmp_path, "--tokenizer", tokenizer, *common, "--workers", 0, "--steps", 2,
+    run("recipes.train", "--out", tmp_path, "--tokenizer", tokenizer, *common, "--workers", 0, "--steps", 2,
         "--set", "rows=2", kinds)  # fmt: skip
     entries = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert all(np.isfinite(value) for entry in entries for value in entry.values())
@@ -311,17 +326,64 @@ def test_the_second_round_learns_from_the_mean_of_the_first(made, encoder, tmp_p
     assert any(not np.array_equal(learned[0][name], value) for name, value in both[1].items())
 
 
-def test_the_model_is_the_mean_of_the_second_round_and_of_the_run_that_it_taught(made):
+def test_written_rows_are_read_from_the_mean_of_the_second_round_and_of_the_run_that_it_taught(made):
     out, said = made
     (taught,) = [line for line in said.splitlines() if line.startswith("train last:")]
     assert f"--base {out / 'second.safetensors'} " in taught
     assert f"--teacher {out / 'second.safetensors'} " in taught
-    before, after, model = (load_file(out / name) for name in (
-        "second.safetensors", "run-last/weights.safetensors", "weights.safetensors"))  # fmt: skip
-    for name, value in model.items():
+    before, after, start = (load_file(out / name) for name in (
+        "second.safetensors", "run-last/weights.safetensors", "start.safetensors"))  # fmt: skip
+    for name, value in start.items():
         mean = (before[name].astype(float) + after[name].astype(float)) / 2
         np.testing.assert_allclose(value, mean, rtol=1e-3, atol=1e-6)
     assert any(not np.array_equal(before[name], value) for name, value in after.items())
+
+
+def planned(**changes):
+    """The commands of the training stages by what they make, in order."""
+    given = {"out": Path("out"), "start": None, "model": "small", "smoke": False, "validation": None, "device": "cuda"}
+    config = yaml.safe_load((HERE / "config.yaml").read_text())
+    found = training(argparse.Namespace(**given | changes), config, {"--base": Path("base")})
+    return {wanted: " ".join(command) for together in found for _, wanted, command in together}
+
+
+class TestPlan:
+    def test_given_weights_go_straight_to_the_written_rows(self):
+        whole, short = planned(), planned(start=Path("given"))
+        assert set(short) < set(whole)
+        assert not any(word in str(path) for path in short for word in ("first", "second", "last", "start"))
+        first = next(iter(short))
+        assert "--base given --teacher given " in short[first]
+        assert "--base out/start.safetensors --teacher out/start.safetensors " in whole[first]
+        assert list(short)[-1] == list(whole)[-1] == Path("out/weights.safetensors")
+
+    @pytest.mark.parametrize(("model", "wanted"), [("small", False), ("mini", True)])
+    def test_only_the_smaller_model_starts_from_a_language_model_too(self, model, wanted):
+        assert (Path("out/run-language/weights.safetensors") in planned(model=model)) == wanted
+
+    def test_every_run_of_a_written_round_counts_the_same_in_its_mean(self):
+        command = planned(start=Path("given"))[Path("out/weights.safetensors")]
+        shares = command.split(" --share ")[1].split(" --shift")[0].split()
+        assert len(shares) >= 3
+        assert set(shares) == {"1.0"}
+
+
+def test_an_encoder_is_read_from_its_export(encoder, tmp_path):
+    """Matrices without a name of their own, as exporters leave them: known by the bias that is added behind."""
+    state, nodes = load_file(encoder[0]), []
+    constants = dict(state)
+    for name in [name for name, value in state.items() if value.ndim == 2 and name.startswith("encoder")]:
+        bias, number = name.removesuffix("weight") + "bias", len(nodes)
+        constants[f"onnx::MatMul_{number}"] = constants.pop(name).T.copy()
+        nodes.append(onnx.helper.make_node("MatMul", [f"x{number}", f"onnx::MatMul_{number}"], [f"y{number}"]))
+        nodes.append(onnx.helper.make_node("Add", [bias, f"y{number}"], [f"z{number}"]))
+    tensors = [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()]
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph(nodes, "encoder", [], [], tensors)), tmp_path / "m.onnx")
+    said = run("recipes.bases", "gte-small", "--onnx", tmp_path / "m.onnx", "--out", tmp_path / "m.safetensors")
+    assert said.startswith("gte-small: 2 layers of 64 in ")
+    found = load_file(tmp_path / "m.safetensors")
+    assert found.keys() == state.keys()
+    assert all(np.array_equal(found[name], value) for name, value in state.items())
 
 
 @pytest.mark.parametrize("settings", [["unknown=1.0"], ["unknown=0.0", "kinds.told=0.5"]])
@@ -334,7 +396,7 @@ def train_few(out, encoder, folder, *options, settings=("unknown=1.0",)):
     """The weights after two steps on phrases, with questions that only a teacher can answer."""
     tokenizer = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
     kinds = "kinds={labels: 0, asks: 0, titles: 0, phrases: 1, told: 0, answers: 0, running: 0, lists: 0}"
-    run(HERE / "train.py", "--store", out / "prepared.npz", "--encoded", out / "encoded", "--base", encoder[0],
+    run("recipes.train", "--store", out / "prepared.npz", "--encoded", out / "encoded", "--base", encoder[0],
         "--tokenizer", tokenizer, "--out", folder, "--device", "cpu", "--workers", 0, "--steps", 2, *options,
         "--set", "rows=2", kinds, *settings)  # fmt: skip
     return load_file(folder / "weights.safetensors")
@@ -362,6 +424,16 @@ def test_a_missing_tensor_is_named(encoder):
     del ours["l.0.o.bias"]
     with pytest.raises(ValueError, match=r"l\.0\.o\.bias"):
         mini.build(ours)
+
+
+def test_dropout_is_for_training_alone(encoder):
+    state = {name: torch.from_numpy(value) for name, value in load_file(encoder[0]).items()}
+    ones = torch.ones(1, 3, dtype=torch.long)
+    model, prompt = mini.build(state), (torch.tensor([[101, 2023, 102]]), torch.arange(3)[None], ones, ones)
+    plain = model(*prompt)
+    model.dropout = 0.5
+    assert not torch.equal(model(*prompt), plain)
+    assert torch.equal(model.eval()(*prompt), plain)
 
 
 def test_an_example_sees_nothing_of_its_neighbour_in_the_row(encoder):
@@ -416,11 +488,11 @@ def test_a_place_in_the_card_that_nothing_fills_is_an_error(monkeypatch):
         "masked_loss": {},
         "passages": 1,
     }
-    given = (summary, sanity, {"flips": 0.0, "rms_error": 0.0}, [{"accuracy": 0.9, "step": 1200}], None)
-    monkeypatch.setattr("card.TEXT", "<<rows>> and<<note>>")
+    given = ("small", summary, sanity, {"flips": 0.0, "rms_error": 0.0}, [{"accuracy": 0.9, "step": 1200}])
+    monkeypatch.setattr("recipes.card.TEXT", "<<rows>> and<<note>>")
     assert card(*given) == "1 and"
     assert card(*given, note="then a rest") == "1 and\nthen a rest\n"
-    monkeypatch.setattr("card.TEXT", "<<rows>> and <<nothing>>")
+    monkeypatch.setattr("recipes.card.TEXT", "<<rows>> and <<nothing>>")
     with pytest.raises(ValueError, match="nothing"):
         card(*given)
 

@@ -44,7 +44,7 @@ def _home(name: str) -> str:
         return "setscore.backbones.masked_lm"
     if name.endswith(".gguf"):
         return "setscore.backbones.llama_cpp"
-    if Path(name).is_dir():  # made by recipes/mini, or a checkpoint
+    if Path(name).is_dir():  # made by recipes, or a checkpoint
         return _MINI if (Path(name) / "model.onnx").is_file() else _NATIVE
     others = "Or hf:<id> for a masked language model of transformers, a checkpoint's folder, or a .gguf file."
     raise BackboneError(f"{unknown_name('backbone', name, BACKBONES)} {others}")

@@ -70,7 +70,7 @@ def _loaded(
         if hashlib.sha256(content).hexdigest() != recorded[name]:
             raise BackboneError(f"{folder / name} is damaged: its SHA-256 is not the recorded one. Install it again.")
     options = onnxruntime.SessionOptions()
-    # The graph is written as it should run; onnxruntime's own fusions make it slower (recipes/mini/graph.py).
+    # The graph is written as it should run; onnxruntime's own fusions make it slower (recipes/graph.py).
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.intra_op_num_threads = threads or 0
     # Threads that wait for the next run would otherwise keep the cores from whatever comes between two of them.

@@ -27,7 +27,7 @@ from setscore.storage import write_json
 FORMAT = "setscore.results/1"
 ALL = ", ".join(PAPER_SETS)
 SAVED = (
-    *("scorer", "template", "backbone", "attention", "verbalizer", "long_documents", "shortlist", "blend"),
+    *("scorer", "template", "backbone", "attention", "verbalizer", "long_documents", "pool", "shortlist", "blend"),
     *("competition", "calibration", "seeds", "pictures"),
 )  # what a saved classifier has no use for
 

@@ -1,0 +1,165 @@
+"""The model card, from what the stages of a run left behind.
+
+    python -m recipes.card --run build/small --model small --parity tests/data/fp32_log_odds.json --out card.md
+
+`--results` takes the JSON of `setscore evaluate all` and adds its table.
+"""
+
+import argparse
+import json
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from recipes import HERE
+from recipes.sources.natural import load_tasks
+from recipes.sources.written import SOURCE as WRITTEN
+from setscore.experiments.diagnosis_words import STRONG_SLOT
+
+TEXT = (HERE / "card.md").read_text()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--run", type=Path, required=True)
+    parser.add_argument("--model", choices=sorted(configuration()["models"]), required=True)
+    parser.add_argument("--parity", type=Path, required=True)
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--note", default="", help="what the stages cannot know about how the runs were made")
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    read = {name: json.loads((arguments.run / f"{name}.json").read_text()) for name in ("summary", "sanity")}
+    parity = json.loads(arguments.parity.read_text())
+    results = json.loads(arguments.results.read_text()) if arguments.results else None
+    runs = [log_end(path) for path in sorted(arguments.run.glob("run-*-*/log.jsonl"))]
+    text = card(arguments.model, read["summary"], read["sanity"], parity, runs, results=results, note=arguments.note)
+    arguments.out.write_text(text)
+
+
+def log_end(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text().splitlines()[-1])  # type: ignore[no-any-return]
+
+
+def card(
+    model: str,
+    summary: dict[str, Any],
+    sanity: dict[str, Any],
+    parity: dict[str, Any],
+    runs: list[dict[str, Any]],
+    *,
+    results: dict[str, Any] | None = None,
+    note: str = "",
+) -> str:
+    """The text with every number filled in; a name without a number is an error."""
+    copied, worded = summary["removed"]["documents"], summary["removed"]["wordings"]
+    described, by_source = configuration()["models"][model], summary["by_source"]
+    values = {
+        "model": model,
+        "layers": described["shape"]["layers"],
+        "parameters": described["shape"]["parameters"],
+        "started": described["started"],
+        "role": described["role"],
+        "written": f"{sum(n for source, n in by_source.items() if source.startswith(WRITTEN)):,}",
+        "rows": f"{summary['rows']:,}",
+        "documents": f"{summary['documents']:,}",
+        "sources": len(by_source),
+        "phrases": f"{summary['phrases']:,}",
+        "copied": sum(copied.values()),
+        "worded": len(worded),
+        "more": more(summary),
+        "toy": toy(runs),
+        "note": f"\n{textwrap.fill(note, 120)}\n" if note else "",
+        "checked": "" if summary["evaluation_documents_checked"] else " (not checked in this run)",
+        "tasks": len(load_tasks(HERE / "tasks")),
+        "runs": len(runs),
+        "settings": settings(model),
+        "accuracy": " to ".join(dict.fromkeys(f"{100 * f(run['accuracy'] for run in runs):.0f}" for f in (min, max))),
+        "entropy": f"{sanity['unigram_entropy']:.2f}",
+        "unigram": f"{sanity['unigram_model']:.2f}",
+        "losses": ", ".join(f"{loss:.2f} at t = {t}" for t, loss in sanity["masked_loss"].items()),
+        "passages": sanity["passages"],
+        "slots": slot_table(sanity["slot_log_odds"]),
+        "flips": f"{100 * parity['flips']:.2f}",
+        "rms": f"{parity['rms_error']:.3f}",
+        "results": table(results) if results else "See docs/results.md.",
+    }
+    text = TEXT
+    for name, value in values.items():
+        text = text.replace("<<" + name + ">>", str(value))
+    if "<<" in text:
+        raise ValueError(f"the card has a place that nothing fills: {text[text.index('<<') :][:40]!r}.")
+    return text
+
+
+def slot_table(layouts: dict[str, list[float]]) -> str:
+    """Mean log-odds by slot, a line each layout, and whether that is a slot bias."""
+    lines = ["| layout | mean log-odds of slots 1 to 10 | spread | slot bias |", "|---|---|---:|---|"]
+    for layout, slots in layouts.items():
+        spread = max(slots) - min(slots)
+        shown = ", ".join(f"{value:+.2f}" for value in slots)
+        lines.append(f"| {layout} | {shown} | {spread:.2f} | {'yes' if spread >= STRONG_SLOT else 'no'} |")
+    return "\n".join(lines)
+
+
+def more(summary: dict[str, Any]) -> str:
+    """Lines for the data that a run may have or not."""
+    lines = []
+    if count := summary["by_source"].get("packages"):
+        lines.append(
+            f"- {count:,} descriptions of the packages of a Debian release, each under its package's licence;\n"
+        )
+    if summary["topics"]:
+        lines.append(f"- {summary['topics']:,} topics and pairs of topics written for this recipe, as more phrases;\n")
+    return "".join(lines)
+
+
+def toy(runs: list[dict[str, Any]]) -> str:
+    """A warning, where runs were shorter than they should be."""
+    short = min(run["step"] for run in runs) < configuration()["written"]["steps"]
+    return f"\n**A toy: {len(runs)} runs that were cut short, not the ones below.**\n" if short else ""
+
+
+def configuration() -> dict[str, Any]:
+    return yaml.safe_load((HERE / "config.yaml").read_text())  # type: ignore[no-any-return]
+
+
+def settings(model: str) -> str:
+    """The runs of the configuration, one line each mixture."""
+    config = configuration()
+    rounds, language, last = config["models"][model]["rounds"], config["language"], config["last"]
+    seeds, lines = ", ".join(map(str, config["seeds"])), list[str]()
+    if any("language" in groups for groups in rounds.values()):
+        lines.append(f"| encoder | {language['seed']} | {language['steps']} | the language model itself |")
+    lines += [
+        f"| {start}, {number} round | {seeds} | {config['steps']} | {', '.join(changed) or 'none'} |"
+        for number, groups in rounds.items()
+        for start, mixtures in groups.items()
+        for changed in mixtures.values()
+    ]
+    lines.append(f"| mean of the second round | {last['seed']} | {last['steps']} | {', '.join(last['settings'])} |")
+    lines += [
+        f"| mean before, {number} round | {seeds} | {config['written']['steps']} | {', '.join(changed)} |"
+        for number, mixtures in config["written"]["rounds"].items()
+        for changed in mixtures.values()
+    ]
+    return "\n".join(lines)
+
+
+def table(results: dict[str, Any]) -> str:
+    """Micro / macro F1 of the rows that matter, by dataset."""
+    datasets = results["datasets"]
+    lines = ["| | " + " | ".join(datasets) + " |", "|---|" + "---:|" * len(datasets)]
+    for name in ("auto", "auto + own-cosine", "paper", "label prior", "cosine, auto", "cosine, paper"):
+        cells = []
+        for found in datasets.values():
+            row = next((row for row in found["rows"] if row["name"] == name), None)
+            shown = [f"{100 * row['metrics'][m]['mean']:.1f}" for m in ("micro_f1", "macro_f1")] if row else [""]
+            cells.append(" / ".join(shown))
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+"""The whole recipe, from general data to a packaged model and its card: `make models DATA=folder`.
+
+    python -m recipes.run --data DATA --evaluation EVAL --model small
+
+Needs one GPU; `--smoke` makes a toy on the CPU in some minutes, to see that every stage works. A stage whose result is
+there is not done again, and training goes on where it was stopped: start it again after any interruption, on another
+machine too if OUT goes along. The stages: base (the encoder to start from), prepare, encode, validate (the documents to
+measure runs on), train (the runs of config.yaml, some of them at once: while one compiles, others train) and average in
+two rounds, a last run from the second mean, averaged with it, rounds that read written rows, export, sanity, card.
+`--start` takes weights made before and begins with the rounds that read written rows.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+
+from recipes import HERE, ROOT
+from recipes.bases import JUDGE, judge
+from recipes.files import json_lines
+
+Stage = tuple[str, Path, list[str]]
+TOKENIZER = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="general training data")
+    parser.add_argument("--evaluation", type=Path, help="evaluation data: overlap check, validation documents")
+    parser.add_argument("--topics", type=Path, default=HERE / "topics.yaml", help="more phrases that could be labels")
+    parser.add_argument("--model", choices=("small", "mini"), default="small", help="default: small")
+    parser.add_argument("--start", type=Path, help="weights made before: only what reads written rows is trained")
+    parser.add_argument("--base", type=Path, help="the encoder's model.safetensors; default: fetched, see bases.py")
+    parser.add_argument("--judge", type=Path, help=f"the encoder that judges phrases; default: {JUDGE}, a package")
+    parser.add_argument("--validation", type=Path, help="labelled sets to measure runs on; default: of --evaluation")
+    parser.add_argument("--out", type=Path, help="default: build/MODEL, with --smoke build/MODEL-smoke")
+    parser.add_argument("--package", type=Path, help="where the model goes; default: OUT/package")
+    parser.add_argument("--at-once", type=int, default=4, help="training runs at the same time")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu trains for days")
+    parser.add_argument("--smoke", action="store_true", help="a toy on the CPU")
+    parser.add_argument("--every", type=int, default=2000, metavar="N", help="with --smoke: of the data every N-th row")
+    arguments = parser.parse_args()
+    if arguments.smoke:
+        arguments.device = "cpu"
+    elif arguments.device == "cuda" and not torch.cuda.is_available():
+        parser.error("no GPU was found. --smoke makes a toy without one; --device cpu trains for days.")
+    arguments.out = arguments.out or Path("build", arguments.model + ("-smoke" if arguments.smoke else ""))
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(arguments.at_once) as pool:
+        for together in stages(arguments, yaml.safe_load((HERE / "config.yaml").read_text())):
+            list(pool.map(perform, together))
+
+
+def perform(stage: Stage) -> None:
+    """A stage that is not done yet."""
+    name, wanted, command = stage
+    if wanted.exists():
+        say(f"{name}: {wanted} is there")
+        return
+    say(f"{name}: {' '.join(command)}")
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    subprocess.run([sys.executable, *command], check=True, env={**os.environ, "PYTHONPATH": path})
+
+
+def say(line: str) -> None:
+    """In one piece: other stages write at the same time."""
+    print(f"{line}\n", end="", flush=True)
+
+
+def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[Stage]]:
+    """Name, the file that shows that it is done, and the command, in order; those of one list may run at once."""
+    out, judging = arguments.out, arguments.judge or judge()
+    wanted = config["models"][arguments.model]["base"]
+    base = arguments.base or (judging if wanted == JUDGE else out / f"{wanted}.safetensors")
+    package = arguments.package or out / "package"
+    store, encoded, weights = out / "prepared.npz", out / "encoded", out / "weights.safetensors"
+    texts = scale_texts(arguments.data, out / "scale_texts.jsonl", (8, 2) if arguments.smoke else (160, 40))
+    common = {"--store": store, "--encoded": encoded, "--base": base, "--tokenizer": TOKENIZER}
+    evaluation = {"--evaluation": arguments.evaluation} if arguments.evaluation else {}
+    every = {"--every": arguments.every} if arguments.smoke else {}
+    first = [
+        stage("prepare", store, {"--data": arguments.data, "--tokenizer": TOKENIZER, "--out": store, **evaluation,
+                                 "--summary": out / "summary.json", "--topics": arguments.topics, **every}),
+        stage("encode", encoded / "cosines.npy", {"--store": store, "--base": judging, "--targets": base,
+                                                  "--out": encoded}),
+    ]  # fmt: skip
+    if base == out / f"{wanted}.safetensors":
+        title, made, (*command, option, path) = stage("bases", base, {"--out": base})
+        first.insert(0, (title, made, [*command, wanted, option, path]))
+    if arguments.evaluation and not arguments.validation:
+        arguments.validation = out / "validation.json"
+        measured = {"--data-dir": arguments.evaluation, "--out": arguments.validation}
+        few = {"--documents": 10, "--rows": 40} if arguments.smoke else {}
+        first.append(stage("validate", arguments.validation, {**measured, **few}))
+    trained = training(arguments, config, common)
+    last: list[Stage] = []
+    export = {"--weights": weights, "--tokenizer": TOKENIZER, "--texts": texts, "--out": package}
+    parity = ROOT / "tests" / "data" / "fp32_log_odds.json" if arguments.package else out / "parity.json"
+    flips = {"--flips": 1} if arguments.smoke else {}  # a toy's log-odds all lie near 0
+    last.append(stage("export", package / "manifest.json", {**export, "--parity": parity, **flips}))
+    sane = {"--weights": weights, "--tokenizer": TOKENIZER, "--data": arguments.data, "--out": out / "sanity.json"}
+    if arguments.smoke:
+        sane["--passages"] = 5
+    last.append(stage("sanity", out / "sanity.json", sane))
+    card = package / "README.md"
+    last.append(stage("card", card, {"--run": out, "--model": arguments.model, "--parity": parity, "--out": card}))
+    return [*([one] for one in first), *trained, *([one] for one in last)]
+
+
+def training(arguments: argparse.Namespace, config: dict[str, Any], common: dict[str, Any]) -> list[list[Stage]]:
+    """Everything up to the model's weights: from the encoder, or from weights that are given; then written rows."""
+    model, found = arguments.out / "weights.safetensors", list[list[Stage]]()
+    start = arguments.start or arguments.out / "start.safetensors"
+    if not arguments.start:
+        found = from_encoder(arguments, config, common, start)
+    rounds = list(config["written"]["rounds"].items())
+    for number, (name, mixtures) in enumerate(rounds, start=1):
+        last = number == len(rounds)
+        mean = model if last else arguments.out / f"{name}.safetensors"
+        taught = {**common, "--base": start, "--teacher": start}
+        several = [(mixture, seed) for mixture in mixtures for seed in config["seeds"]]
+        runs = []
+        for mixture, seed in several[:1] if arguments.smoke else several:
+            run = {"seed": seed, "steps": config["written"]["steps"], "settings": mixtures[mixture]}
+            runs.append(train(arguments, taught, f"{name}-{mixture}-{seed}", run))
+        weights = [wanted for _, wanted, _ in runs]
+        shift = config["shift"] if last else 0.0
+        found += [runs, [averaging(weights, [1.0] * len(weights), mean, shift)]]
+        start = mean
+    return found
+
+
+def from_encoder(
+    arguments: argparse.Namespace, config: dict[str, Any], common: dict[str, Any], start: Path
+) -> list[list[Stage]]:
+    """The run that makes a language model, where one is wanted; then rounds of short ones, the mean of each of which
+    teaches the next; then one from the last mean, taught by it, and the mean of its start and its end.
+    """
+    rounds = config["models"][arguments.model]["rounds"]
+    bases, found, teacher = {"encoder": common["--base"]}, list[list[Stage]](), dict[str, Path]()
+    if any("language" in groups for groups in rounds.values()):
+        language = train(arguments, common, "language", config["language"])
+        bases["language"] = language[1]
+        found.append([language])
+    for name, groups in rounds.items():
+        mean = arguments.out / f"{name}.safetensors"
+        runs, shares = list[Stage](), list[float]()
+        for group, mixtures in groups.items():
+            several = [(mixture, seed) for mixture in mixtures for seed in config["seeds"]]
+            chosen = several[:1] if arguments.smoke else several
+            shares += [1 / len(chosen)] * len(chosen)
+            for mixture, seed in chosen:
+                run = {"seed": seed, "steps": config["steps"], "settings": mixtures[mixture]}
+                options = {**common, "--base": bases[group], **teacher}
+                runs.append(train(arguments, options, f"{name}-{group}-{mixture}-{seed}", run))
+        found += [runs, [averaging([wanted for _, wanted, _ in runs], shares, mean)]]
+        teacher = {"--teacher": mean}
+    last = train(arguments, {**common, "--base": mean, **teacher}, "last", config["last"])
+    return [*found, [last], [averaging([mean, last[1]], [0.5, 0.5], start)]]
+
+
+def averaging(weights: Sequence[Path], shares: Sequence[float], mean: Path, shift: float = 0.0) -> Stage:
+    title, _, command = stage("average", mean, {"--shift": shift, "--tokenizer": TOKENIZER, "--out": mean})
+    return title, mean, [*command[:2], *map(str, weights), "--share", *map(str, shares), *command[2:]]
+
+
+def train(arguments: argparse.Namespace, common: dict[str, Any], name: str, run: dict[str, Any]) -> Stage:
+    """One run of train.py, in a folder of its name."""
+    folder, steps = arguments.out / f"run-{name}", 3 if arguments.smoke else run["steps"]
+    validation = {"--validation": arguments.validation} if arguments.validation else {}
+    speed = ["--workers", "0"] if arguments.smoke else ["--compile", "--workers", "4"]
+    where = {"--out": folder, "--device": arguments.device}
+    options = {**common, **where, "--steps": steps, "--seed": run["seed"], **validation}
+    title, wanted, command = stage("train", folder / "weights.safetensors", options)
+    extra = ["--set", *run["settings"], *(["rows=2"] if arguments.smoke else [])]
+    return f"{title} {name}", wanted, [*command, *speed, *(extra if len(extra) > 1 else [])]
+
+
+def stage(name: str, wanted: Path, options: dict[str, Any]) -> Stage:
+    return name, wanted, ["-m", f"recipes.{name}", *(str(part) for pair in options.items() for part in pair)]
+
+
+def scale_texts(data: Path, path: Path, counts: Sequence[int]) -> Path:
+    """Prompts and reviews on which export.py sees how large activations are; drawn with a fixed seed."""
+    generator = random.Random(13)
+    prompts = [record["prompt"] for record in json_lines(data / "t0_sample.jsonl.xz", ["prompt"])]
+    reviews = [record["text"] for record in json_lines(data / "imdb_sample.jsonl.xz", ["text"])]
+    drawn = [
+        text
+        for texts, n in zip((prompts, reviews), counts, strict=True)
+        for text in generator.sample(texts, min(n, len(texts)))
+    ]
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in drawn))
+    return path
+
+
+if __name__ == "__main__":
+    main()

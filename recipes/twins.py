@@ -1,0 +1,76 @@
+"""Questions about written rows (sources/written.py): known answers, many of them hard, in changing wordings.
+
+Twins are asked together: what applies to one of them only is put to both in the very same words. Beside its own labels
+a row gets some of other rows, which hardly ever apply: else a model that reads nothing but hard ones would forget how
+seldom a label applies.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from recipes.questions import Question, Questions
+from recipes.store import Ints, Store
+
+Shared = Sequence[tuple[int, list[int]]]  # labels with the tokens of the question about them
+Asked = tuple[list[Question], list[tuple[int, int]]]  # questions, and which of them mean the same
+
+
+class Twins:
+    """Draws the questions of written rows; settings are `written` of config.yaml."""
+
+    def __init__(
+        self, store: Store, questions: Questions, settings: Mapping[str, Any], random: np.random.Generator
+    ) -> None:
+        self.store, self.questions, self.settings, self.random = store, questions, settings, random
+
+    def draw(self, row: int) -> list[tuple[int, Asked]]:
+        """The row with what is asked of it, and its twin if it has one."""
+        twin = int(self.store.row_twin[row])
+        if twin < 0:
+            return [(row, self._asked(row, ()))]
+        ours, theirs = self._answers(row), self._answers(twin)
+        flipped = [label for label, answer in ours.items() if theirs.get(label, answer) != answer]
+        shared = [(label, self._question(self._wordings(label)[0])) for label in self._some(flipped)]
+        return [(one, self._asked(one, shared)) for one in (row, twin)]
+
+    def _asked(self, row: int, shared: Shared) -> Asked:
+        answers, most = self._answers(row), self.settings["labels"]
+        found: list[Question] = [(question, answers[label]) for label, question in shared]
+        same: list[tuple[int, int]] = []
+        known = {label for label, _ in shared}
+        for label in self._some([label for label in answers if label not in known]):
+            if len(found) >= most:
+                break
+            wordings = self._wordings(label)
+            again = len(wordings) > 1 and len(found) + 1 < most and self.random.random() < self.settings["both"]
+            if again:
+                same.append((len(found), len(found) + 1))
+            found += [(self._question(text), answers[label]) for text in wordings[: 1 + again]]
+        for label in self._of_others(answers):
+            found.append((self._question(self._wordings(label)[0]), float(self.settings["chance"])))
+        return found, same
+
+    def _answers(self, row: int) -> dict[int, float]:
+        yes, no = self.store.row_yes[row], self.store.row_no[row]
+        return {int(label): 0.0 for label in no} | {int(label): 1.0 for label in yes}
+
+    def _of_others(self, answers: Mapping[int, float]) -> list[int]:
+        labels = self.questions.family_labels["written"]
+        drawn = self.random.choice(labels, self.settings["others"]) if len(labels) else ()
+        return [int(label) for label in drawn if int(label) not in answers]
+
+    def _wordings(self, label: int) -> Ints:
+        """A label's wordings in random order, the short name, its first, before all others in a share of the draws."""
+        name, others = self.store.labels[label][:1], self.store.labels[label][1:]
+        others = self.random.permutation(others)
+        if self.random.random() < self.settings["short"] or not len(others):
+            return np.concatenate([name, others])
+        return np.insert(others, int(self.random.integers(1, len(others) + 1)), name)
+
+    def _question(self, text: int) -> list[int]:
+        return self.questions.about("written", self.store.texts[int(text)].tolist())
+
+    def _some(self, labels: list[int]) -> list[int]:
+        return [labels[n] for n in self.random.permutation(len(labels))]

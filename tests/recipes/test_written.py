@@ -1,0 +1,257 @@
+"""Rows written by hand: reading them, keeping some apart, asking about them, and measuring weights on them."""
+
+import json
+
+import numpy as np
+import pytest
+import yaml
+from tokenizers import Tokenizer
+
+from recipes import HERE
+from recipes.kinds import Examples
+from recipes.overlap import evaluation_ngrams, overlaps
+from recipes.prepare import EVERYDAY, assemble, everyday_texts, without_evaluation
+from recipes.questions import Cosines
+from recipes.sources import inference, written
+from recipes.sources.rows import Row
+from recipes.store import tokenize
+from recipes.validate import measure_written
+from recipes.vocabulary import Vocabulary
+from setscore.backbones.mini import default_folder
+
+CONFIG = yaml.safe_load((HERE / "config.yaml").read_text())
+CONFIG["prepare"]["phrases"] = {"least": 1, "most": 99, "keep": 200}
+FOLDER = HERE / "written"
+REFUND = ["refund", "a request to get money back"]
+THANKS = ["thanks", "the writer says thank you"]
+
+
+def record(name, text="I want my money back", yes=(REFUND,), no=(THANKS,), **others):
+    return {"id": name, "kind": "e-mail", "text": text, "yes": list(yes), "no": list(no), **others}
+
+
+def write(folder, **files):
+    for name, rows in files.items():
+        lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+
+
+MISTAKES = {
+    "no rows": ({}, "holds no written rows"),
+    "no JSON": ({"a": ["{"]}, r"a\.jsonl, line 1: Expecting"),
+    "no labels": ({"a": [record("a-1"), {"id": "a-2", "text": "x"}]}, r"a\.jsonl, line 2: yes and no missing"),
+    "a bare label": ({"a": [record("a-1", yes=["refund"])]}, r"a\.jsonl, line 1: a label is a list of wordings"),
+    "the same id": ({"a": [record("a-1")], "b": [record("a-1")]}, r"b\.jsonl, line 1: the id a-1 stands in .*a\."),
+    "no twin": ({"a": [record("a-1", twin="a-9")]}, r"a\.jsonl, line 1: there is no row a-9 to be its twin"),
+}
+
+
+class TestReading:
+    def test_a_row_has_its_writer_its_labels_and_its_twin(self):
+        row = written.convert(record("old-shop-007", twin="old-shop-008"))
+        assert row == Row(
+            "written-old-shop",
+            "I want my money back",
+            "written",
+            (tuple(REFUND),),
+            (tuple(THANKS),),
+            name="old-shop-007",
+            twin="old-shop-008",
+        )
+
+    @pytest.mark.parametrize(("files", "message"), MISTAKES.values(), ids=MISTAKES)
+    def test_what_is_wrong_is_said_with_its_place(self, tmp_path, files, message):
+        write(tmp_path, **files)
+        with pytest.raises(SystemExit, match=message):
+            written.read(tmp_path)
+
+    def test_about_a_tenth_is_kept_apart_and_twins_stay_together(self):
+        rows = written.read(FOLDER)
+        apart, by_name = [row for row in rows if written.kept_apart(row)], {row["id"]: row for row in rows}
+        assert 0.08 < len(apart) / len(rows) < 0.12
+        assert all(written.kept_apart(by_name[row["twin"]]) for row in apart if "twin" in row)
+        trained = [row.name for row in written.for_training(FOLDER)]
+        assert sorted([*trained, *(row["id"] for row in written.for_validation(FOLDER))]) == sorted(by_name)
+
+
+class TestTheCorpus:
+    def test_twins_point_at_each_other_and_some_label_moves(self):
+        by_name = {row["id"]: row for row in written.read(FOLDER)}
+        pairs = [(row, by_name[row["twin"]]) for row in by_name.values() if "twin" in row]
+        assert all(other["twin"] == row["id"] for row, other in pairs)
+        moved = [any(label in other["no"] for label in row["yes"]) for row, other in pairs]
+        back = [any(label in row["no"] for label in other["yes"]) for row, other in pairs]
+        assert all(one or other for one, other in zip(moved, back, strict=True))
+
+    def test_no_label_both_applies_and_does_not(self):
+        for row in written.read(FOLDER):
+            assert not {tuple(label) for label in row["yes"]} & {tuple(label) for label in row["no"]}, row["id"]
+
+    def test_no_row_is_an_everyday_test(self):
+        texts = [text for found in everyday_texts(EVERYDAY).values() for text in found]
+        assert len(texts) >= 30
+        ngrams = evaluation_ngrams(texts)
+        assert [row["id"] for row in written.read(FOLDER) if overlaps(row["text"], ngrams)] == []
+
+
+def test_everyday_texts_are_found_wherever_they_stand(tmp_path):
+    long = "nine words are one more than a label has"
+    (tmp_path / "everyday_pairs.jsonl").write_text(json.dumps({"pair": [{"text": long}, {"text": "short"}]}) + "\n")
+    (tmp_path / "other.jsonl").write_text("{}\n")
+    assert everyday_texts(tmp_path) == {"everyday_pairs.jsonl": [long]}
+
+
+def test_a_written_row_that_copies_a_test_is_left_out_and_its_twin_has_none(tokenizer):
+    copied = "please send the money for the broken lamp back to my account by friday"
+    rows = [
+        written.convert(record("a-1", copied, twin="a-2")),
+        written.convert(record("a-2", "keep the money", twin="a-1")),
+    ]
+    clean, removed = without_evaluation(rows, [copied])
+    assert removed["documents"] == {"written-a": 1}
+    store = assemble(clean, (), tokenizer, CONFIG)
+    assert store.row_twin.tolist() == [-1]
+
+
+class TestInference:
+    def test_the_sentences_of_a_caption_are_its_labels(self):
+        pairs = [("A man sleeps.", "entailment"), ("He runs", "contradiction"), ("He dreams", "neutral"), ("?", "-")]
+        records = [{"premise": "A man naps. ", "hypothesis": text, "label": label} for text, label in pairs]
+        assert list(inference.captions(records)) == [
+            None,
+            Row("snli", "A man naps.", "statement", (("A man sleeps",),), (("He runs",), ("He dreams",))),
+        ]
+
+    def test_a_question_keeps_its_answer(self):
+        row = inference.convert_question({"question": "is it wet", "passage": "Rain -- It is wet.", "answer": True})
+        assert (row.source, row.document) == ("boolq", "Rain. It is wet.")
+        assert row.asks == (("is it wet?", True), ("According to the text, is it wet?", True))
+        assert inference.convert_question({"question": "is it wet", "passage": "Rain", "answer": "yes"}) is None
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.from_file(str(default_folder() / "tokenizer.json"))
+
+
+def label(name):
+    return (name, f"the long wording of {name}", f"the writer talks about {name}")
+
+
+def made_rows():
+    """Two twins between which "apples" moves, a row of its own, and one row of every other kind."""
+    found = [
+        Row("written-a", "we sell apples here", "written", (label("apples"),), (label("pears"),), name="1", twin="2"),
+        Row("written-a", "we sell no apples", "written", (label("pears"),), (label("apples"),), name="2", twin="1"),
+        Row("written-a", "hello there", "written", (), tuple(label(f"item{n}") for n in range(12)), name="3"),
+        Row("snli", "A man sleeps", "statement", (("a man rests",),), (("a man runs",), ("it rains",))),
+        Row("boolq", "Rain is wet", asks=(("is it wet?", True),)),
+    ]
+    text = "a long text about the weather of the north that a cosine may judge, number"
+    return found + [Row("rude", f"{text} {n}", "toxicity", (("a rude remark",),), (("praise",),)) for n in range(5)]
+
+
+@pytest.fixture(scope="module")
+def store(tokenizer):
+    return assemble(made_rows(), (), tokenizer, CONFIG)
+
+
+def make(store, tokenizer, seed=(0,), **settings):
+    shape = (len(store.documents), 4)
+    cosines = Cosines(np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.float16))
+    written_settings = CONFIG["train"]["written"] | settings.pop("written", {})
+    quiet = {"exact": 0.0, "noise": 0.0, "written": written_settings} | settings
+    return Examples(store, cosines, Vocabulary.of(tokenizer), CONFIG["train"] | quiet, seed)
+
+
+def asked(example, tokenizer):
+    """The questions of an example as text, with their answers."""
+    segments = sorted(set(example.segments) - {1})
+    texts = [
+        tokenizer.decode([t for t, s in zip(example.tokens, example.segments, strict=True) if s == segment])
+        for segment in segments
+    ]
+    return list(zip(texts, [answer for _, answer in example.slots], strict=True))
+
+
+class TestWrittenExamples:
+    def test_twins_come_together_and_what_moves_is_asked_in_the_same_words(self, store, tokenizer):
+        for seed in range(20):
+            examples = make(store, tokenizer, (seed,), written={"others": 0, "both": 0.0})
+            first, (second,) = examples.written(0), examples.waiting
+            ours, theirs = dict(asked(first, tokenizer)), dict(asked(second, tokenizer))
+            assert ours.keys() == theirs.keys()
+            assert len(ours) == 2
+            assert all({ours[question], theirs[question]} == {0.0, 1.0} for question in ours)
+
+    def test_a_twin_is_yielded_next(self, store, tokenizer):
+        examples = make(store, tokenizer, kinds={"written": 1.0})
+        stream = (example for example in examples if example.slots)
+        documents = [example.embedding for example, _ in zip(stream, range(300), strict=False)]
+        pairs = [(0, 1), (1, 0)]
+        for n, document in enumerate(documents[:-1]):
+            if document in (0, 1) and (n == 0 or documents[n - 1] not in (0, 1)):
+                assert (document, documents[n + 1]) in pairs
+        counts = np.bincount(documents, minlength=3)
+        assert counts[0] == pytest.approx(100, abs=35)  # of 300, each of three rows as often: twins are no more
+        assert counts[2] == pytest.approx(100, abs=35)
+
+    def test_at_most_so_many_labels_and_some_of_others(self, store, tokenizer):
+        examples = make(store, tokenizer, written={"labels": 7, "others": 2, "chance": 0.04})
+        for _ in range(20):
+            answers = [answer for _, answer in examples.written(2).slots]
+            assert answers.count(0.0) == 7
+            assert set(answers[7:]) <= {0.04}
+            assert len(answers) <= 9
+
+    @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+    def test_names_are_asked_in_a_share_of_the_draws(self, store, tokenizer, share):
+        examples = make(store, tokenizer, written={"short": share, "both": 0.0, "others": 0})
+        questions = [text for _ in range(40) for text, _ in asked(examples.written(2), tokenizer)]
+        long = np.mean(["wording of" in text or "the writer talks" in text for text in questions])
+        assert long == pytest.approx(1 - share, abs=0.1)
+
+    def test_two_wordings_of_a_label_are_known_to_mean_the_same(self, store, tokenizer):
+        examples = make(store, tokenizer, written={"both": 1.0, "others": 0})
+        example = examples.written(2)
+        questions = asked(example, tokenizer)
+        assert example.same
+        for one, other in example.same:
+            named = [next(f"item{n}" for n in range(11, -1, -1) if f"item{n}" in questions[k][0]) for k in (one, other)]
+            assert named[0] == named[1]
+            assert questions[one][0] != questions[other][0]
+
+    @pytest.mark.parametrize(("kind", "rows"), [("written", [0, 1, 2]), ("snli", [3]), ("boolq", [4])])
+    def test_their_rows_are_of_no_other_kind(self, store, tokenizer, kind, rows):
+        found = make(store, tokenizer).rows
+        assert found[kind][0].tolist() == rows
+        others = [other for other in found if other not in ("written", "snli", "boolq")]
+        assert not any(set(rows) & set(found[other][0].tolist()) for other in others)
+
+    def test_told_examples_ask_for_written_labels_in_two_wordings(self, store, tokenizer):
+        example = make(store, tokenizer, wordings=1.0).told(5)
+        assert len(example.slots) == 6
+        assert example.same == [(0, 1), (2, 3), (4, 5)]
+        assert all(np.isnan(answer) for _, answer in example.slots)
+        assert make(store, tokenizer, wordings=0.0).told(5).same == []
+
+    def test_neither_written_labels_nor_statements_are_phrases(self, store, tokenizer):
+        pool = [store.texts[int(text)].tolist() for text in store.pool]
+        apples, resting, praise = tokenize(tokenizer, ["apples", "a man rests", "praise"])
+        assert apples not in pool
+        assert resting not in pool
+        assert praise in pool
+
+
+def test_measure_written():
+    rows = [
+        record("a-1", yes=[["x", "y"]], no=[["z"]], twin="a-2"),
+        record("a-2", yes=[["z"]], no=[["x", "y"]], twin="a-1"),
+    ]
+    odds = [{"x": 2.0, "y": 1.0, "z": 0.5}, {"x": 1.0, "y": -1.0, "z": 3.0}]
+    found = measure_written(odds, rows)
+    assert found["accuracy"] == pytest.approx(100 * 4 / 6)  # z of the first and x of the second are wrong
+    assert found["wordings_alike"] == pytest.approx(75)
+    assert found["twins_ranked"] == pytest.approx(100)
+    assert found["twins_decided"] == pytest.approx(100 / 3)  # y alone
+    assert set(measure_written(odds[:1], rows[:1])) == {"accuracy", "wordings_alike"}
