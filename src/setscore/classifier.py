@@ -15,6 +15,9 @@ a temperature, and how much the labels of a document compete (`competition`: bes
 little more; 0 asks each for itself). `fit` replaces both by what a few labelled documents say.
 
     Document -> [Shortlist] -> Template -> Query -> Backbone -> Scores -> [Ensemble] -> Calibration -> Prediction
+
+"Ensemble" mixes in a cosine of sentence embeddings (`blend`). With `head="auto"` a read-out that `fit` learned stands
+between scores and calibration.
 """
 
 import copy
@@ -69,7 +72,7 @@ class SetScoreClassifier(TextClassifier):
     long_documents  "truncate" (read the beginning), "chunk" (overlapping windows), "auto" (as suits the backbone)
     pool, overlap   how windows become one score ("max", "mean", "logmeanexp"), and the tokens they share
     shortlist       32, "cosine:32": only the labels nearest to a document; "parents": children of likely parents
-    blend           "cosine" or "own-cosine" averages log-odds with all-MiniLM's or setscore-mini's; `fit` weighs both
+    blend           "cosine" (of all-MiniLM) or "own-cosine" (of setscore-mini) is mixed in; `fit` weighs it
     calibration     what `fit` fits: "auto", a name of `setscore.calibration.CALIBRATIONS`, or an object from there
     threshold       the probability from which a label is predicted before `fit` has chosen one
     competition     how much labels compete before `fit`: 0 asks each for itself; None is the model's own number
@@ -205,7 +208,7 @@ class SetScoreClassifier(TextClassifier):
         return other
 
     def check(self) -> Self:
-        """An error for options that nothing goes by or that do not go together; needs neither weights nor documents."""
+        """An error for options that are unknown or do not go together; needs neither weights nor documents."""
         self._scorer({})
         if self.shortlist is not None:
             shortlist_of(self.shortlist)
@@ -312,7 +315,7 @@ class SetScoreClassifier(TextClassifier):
         return fitting.learn(scorer, start.log_odds, gold, self.calibration)
 
     def _checked(self, X: Iterable[Any], candidates: Candidates) -> Predictions:
-        """Predictions of documents that can all be scored: an error names those that cannot, a warning what was cut."""
+        """Predictions of documents that can all be scored: an error names the others, a warning counts truncated ones."""
         predictions = self.classify(X, candidates=candidates).checked()
         predictions.scores.warn()
         return predictions
