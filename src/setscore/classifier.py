@@ -315,7 +315,7 @@ class SetScoreClassifier(TextClassifier):
         return fitting.learn(scorer, start.log_odds, gold, self.calibration)
 
     def _checked(self, X: Iterable[Any], candidates: Candidates) -> Predictions:
-        """Predictions of documents that can all be scored: an error names the others, a warning counts truncated ones."""
+        """Predictions of documents that can all be scored: an error names others, a warning counts truncated ones."""
         predictions = self.classify(X, candidates=candidates).checked()
         predictions.scores.warn()
         return predictions
