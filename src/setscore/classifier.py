@@ -39,7 +39,7 @@ from setscore.encoders import EMBEDDED, load_encoder, unit
 from setscore.ensemble import Ensemble, blend_of, members_of
 from setscore.errors import IdentityWarning
 from setscore.estimators import TextClassifier
-from setscore.fitting import MODEL, Fitted
+from setscore.fitting import MODEL, Fitted, Known
 from setscore.predictions import CALIBRATED, LEARNED, ZERO_SHOT, Ask, Predictions, score_each
 from setscore.prompts import Template, Verbalizer
 from setscore.readout import check_head
@@ -56,6 +56,7 @@ from setscore.records import (
 )
 from setscore.shortlist import Descent, Shortlist, ask_shortlisted, remember, shortlist_of
 from setscore.store import Store, open_store
+from setscore.suggesting import Suggestion, suggest
 
 Candidates = Sequence[Collection[str]] | None  # a label set per document; None asks every label of every document
 
@@ -129,14 +130,15 @@ class SetScoreClassifier(TextClassifier):
         scores = ask(texts, labels, progress=progress)
         before = None if self.blend is None else blend_of(self.blend)
         members = {MODEL: scores.log_odds} if before is None else members_of(before, scores.log_odds, texts, labels)
-        readout = None
+        readout, vectors = None, (np.zeros((len(texts), 0)), np.zeros((len(labels), 0)))
         if self.head == "none":
             calibration, blend = fitting.fit(members, gold, self.calibration, before)
         else:
             ready, vectors = self._unfitted(backbone.spec, len(labels)), self._vectors(texts, labels)
             calibration, blend, readout = fitting.fit_readout(members, gold, self.calibration, before, ready, vectors)
         regime = CALIBRATED if readout is None else LEARNED
-        self.fitted_ = Fitted(labels, calibration, blend, learned, shortlist, readout, backbone.identity, regime)
+        known = None if gold is None else Known(members, gold, vectors[0])
+        self.fitted_ = Fitted(labels, calibration, blend, learned, shortlist, readout, backbone.identity, regime, known)
         self.fit_scores_ = scores
         self.fit_members_ = members
         return self
@@ -193,6 +195,14 @@ class SetScoreClassifier(TextClassifier):
     def predict_labels(self, X: Iterable[Any], *, candidates: Candidates = None) -> list[set[str]]:
         """The set of label names of each document."""
         return [set(prediction.labels) for prediction in self._checked(X, candidates)]
+
+    def suggest(self, X: Iterable[Any], n: int = 20, *, progress: Progress | None = None) -> list[Suggestion]:
+        """The `n` documents of `X` that are most worth labelling next, the best first. Then fit with them."""
+        state = self._state()
+        documents, _ = readable(X, state.labels)
+        predictions = self.classify(documents, progress=progress)
+        vectors = _embedded([document.text for document in documents])
+        return suggest(predictions, vectors, n, state.known)
 
     def current_calibration(self) -> Calibration:
         """The fitted calibration; before `fit`, one that needs no labelled document and cuts at `threshold`."""

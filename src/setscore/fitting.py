@@ -38,6 +38,7 @@ class Fitted:
     readout      what was learned on top of the scores, where that is likelier than the scores alone
     identity     of the model whose scores these were; None where it is not known
     regime       what probabilities rest on: see `Prediction`
+    known        the labelled documents themselves, as numbers; None where there was no gold
     """
 
     labels: LabelSet
@@ -48,6 +49,16 @@ class Fitted:
     readout: Readout | None = None
     identity: str | None = None
     regime: str = CALIBRATED
+    known: "Known | None" = None
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Labelled documents as numbers: log-odds by member [n, m], gold [n, m], unit vectors [n, d]; d may be 0."""
+
+    members: Mapping[str, FloatArray]
+    gold: BoolArray
+    vectors: FloatArray
 
 
 Vectors = tuple[FloatArray, FloatArray]  # of documents [n, d] and of labels [m, d], all of length 1

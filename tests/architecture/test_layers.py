@@ -22,7 +22,7 @@ LAYERS = (
     ("encoders", "backbones"),
     ("shortlist", "scorers"),
     ("calibration", "ensemble", "readout"),
-    ("fitting", "persistence"),
+    ("fitting", "persistence", "suggesting"),
     ("classifier",),
     ("pipelines", "baselines"),
     ("experiments",),
@@ -38,6 +38,7 @@ ALLOWED_WITHIN_A_LAYER = {
     ("encoders", "backbones"),
     ("datasets", "storage"),
     ("persistence", "fitting"),
+    ("suggesting", "fitting"),
     ("datasets", "storage"),
 }
 
