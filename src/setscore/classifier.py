@@ -134,7 +134,7 @@ class SetScoreClassifier(TextClassifier):
         self.fit_scores_ = self._method(backbone, start, embed=self.head != "none")(texts, labels, progress=progress)
         members = self._members(self.fit_scores_, texts, labels)
         if gold is None:
-            self.fitted_ = replace(start, calibration=fitting.without_gold(members, self._aim(labels)))
+            self.fitted_ = replace(start, calibration=fitting.without_gold(members, self.aim(labels)))
         else:
             self.fitted_ = self._learned_from(backbone, start, Known.of(members, gold, self.fit_scores_.vectors))
         return self
@@ -317,15 +317,15 @@ class SetScoreClassifier(TextClassifier):
         alone = {MODEL: scores.log_odds}
         return alone if self.blend is None else members_of(blend_of(self.blend), scores.log_odds, texts, labels)
 
-    def _aim(self, labels: LabelSet) -> fitting.Aim:
-        """What is to be fitted."""
-        start = self._unlearned(labels)
+    def aim(self, labels: LabelSet | None = None) -> fitting.Aim:
+        """What `fit` is to fit."""
+        start = self._unlearned(labels or self._labels())
         return fitting.Aim(self.calibration, self.objective, start.blend, start.calibration)
 
     def _learned_from(self, backbone: Backbone, state: Fitted, known: Known) -> Fitted:
         """What all labelled documents teach together."""
         vectors = None if self.head == "none" else embed_documents(backbone, state.labels.texts)
-        calibration, blend, readout = fitting.conclude(known, vectors, self._aim(state.labels))
+        calibration, blend, readout = fitting.conclude(known, vectors, self.aim(state.labels))
         return replace(state, calibration=calibration, blend=blend, readout=readout, known=known)
 
     def _scorer(self, learned: Mapping[str, Any]) -> scorers.Scorer:

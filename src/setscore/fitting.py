@@ -18,7 +18,7 @@ from setscore.readout import Readout
 from setscore.records import BoolArray, FloatArray, IntArray, LabelSet
 from setscore.scorers import Learner, Scorer
 
-BALANCED = "balanced"
+MICRO, BALANCED = "micro_f1", "balanced"  # what thresholds aim at by default, without and with a read-out
 MODEL = "model"  # the member of a blend that is the model itself
 FEW_DOCUMENTS = 50
 FAR = 60.0  # log-odds beyond which no label lies
@@ -154,7 +154,9 @@ def without_gold(members: Mapping[str, FloatArray], aim: Aim) -> Calibration:
 def _for_readout(kind: Kind, calibration: Calibration) -> Calibration:
     """What "auto" means after a read-out. Where nobody asked for one F1 alone, both count."""
     options = calibration.get_params(deep=False)
-    return LearnedCalibration(**(options | {"objective": BALANCED} if kind == AutoCalibration.name else options))
+    if options["objective"] == MICRO and not (isinstance(kind, str) and "objective=" in kind):
+        options["objective"] = BALANCED
+    return LearnedCalibration(**options)
 
 
 def _aiming(calibration: Calibration, objective: str | None) -> Calibration:

@@ -1,7 +1,7 @@
 """A classifier as plain values, and back. What a file says is data: every field is checked, and none grants consent.
 
 The file is JSON: parameters, labels, and what was fitted. What a read-out learned, and the labelled documents as
-numbers, stand in a safetensors file beside it, which the JSON names with its SHA-256: arrays of 32-bit floats, no text.
+numbers, stand in a safetensors file beside it, of the same name, which the JSON knows by its SHA-256: arrays of 64-bit floats, no text.
 Neither holds weights of the model or code. Consent to run a model's own code or to read pickles is given by whoever
 loads the file, never by the file.
 """
@@ -58,6 +58,8 @@ def save(path: str | Path, params: Mapping[str, Any], labels: LabelSet, fitted: 
         "calibration": None if fitted is None else fitted.calibration.state(),
         "learned": {} if fitted is None else dict(fitted.learned),
         "identity": None if fitted is None else fitted.identity,
+        "readout": None,
+        "arrays": None,
     }
     if fitted is not None and fitted.known is not None and params["head"] != "none":
         content |= _written(Path(path), fitted.readout, fitted.known)
@@ -118,20 +120,18 @@ def _written(path: Path, readout: Readout | None, known: Known) -> dict[str, Any
     named: dict[str, Any] = {f"readout.{name}": values for name, values in arrays.items()}
     named |= {f"known.{name}": values for name, values in known.members.items()}
     named |= {GOLD: known.gold, VECTORS: known.vectors}
-    data = safetensors.save({name: np.ascontiguousarray(values, dtype=np.float32) for name, values in named.items()})
+    data = safetensors.save({name: np.ascontiguousarray(values, dtype=np.float64) for name, values in named.items()})
     beside = path.with_suffix(ENDING)
     if beside == path:
         raise SetScoreError(f"{path} is where the arrays go; name the classifier's file otherwise, as in .json.")
     write_bytes(beside, data)
-    return {"readout": plain, "arrays": {"file": beside.name, "sha256": hashlib.sha256(data).hexdigest()}}
+    return {"readout": plain, "arrays": {"sha256": hashlib.sha256(data).hexdigest()}}
 
 
 def _read(path: Path, said: Mapping[str, Any]) -> dict[str, FloatArray]:
     """The arrays beside `path`, if they are the very ones that its JSON was written with."""
-    _check_fields(said, "arrays.", {"file": TEXT, "sha256": TEXT}, absent=())
-    if Path(said["file"]).name != said["file"] or not said["file"].endswith(ENDING):
-        raise FieldError("arrays.file", f"the name of a {ENDING} file beside this one", said["file"])
-    beside = path.parent / said["file"]
+    _check_fields(said, "arrays.", {"sha256": TEXT}, absent=())
+    beside = path.with_suffix(ENDING)
     try:
         with beside.open("rb") as file:
             data = read_limited(file, SAVED)
@@ -143,9 +143,9 @@ def _read(path: Path, said: Mapping[str, Any]) -> dict[str, FloatArray]:
         arrays = safetensors.load(data)
     except Exception as error:  # of several kinds, by what is wrong with the header
         raise DataFileError(f"{beside} is no safetensors file: {one_line(error)}") from error
-    if odd := [name for name, values in arrays.items() if values.dtype != np.float32]:
-        raise DataFileError(f"{beside} is damaged: {odd[0]} does not hold 32-bit floats.")
-    return {name: values.astype(np.float64) for name, values in arrays.items()}
+    if odd := [name for name, values in arrays.items() if values.dtype != np.float64]:
+        raise DataFileError(f"{beside} is damaged: {odd[0]} does not hold 64-bit floats.")
+    return dict(arrays)
 
 
 def _readout(plain: Any, arrays: Mapping[str, FloatArray], n_labels: int) -> Readout:
