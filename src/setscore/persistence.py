@@ -1,9 +1,9 @@
 """A classifier as plain values, and back. What a file says is data: every field is checked, and none grants consent.
 
 The file is JSON: parameters, labels, and what was fitted. What a read-out learned, and the labelled documents as
-numbers, stand in a safetensors file beside it, of the same name, which the JSON knows by its SHA-256: arrays of 64-bit floats, no text.
-Neither holds weights of the model or code. Consent to run a model's own code or to read pickles is given by whoever
-loads the file, never by the file.
+numbers, stand in a safetensors file of the same name beside it, which the JSON knows by its SHA-256: arrays of 64-bit
+floats, no text. Neither holds weights of the model or code. Consent to run a model's own code or to read pickles is
+given by whoever loads the file, never by the file.
 """
 
 import hashlib
