@@ -38,6 +38,7 @@ ALLOWED_WITHIN_A_LAYER = {
     ("encoders", "backbones"),
     ("datasets", "storage"),
     ("persistence", "fitting"),
+    ("cli", "batch"),
     ("datasets", "storage"),
 }
 

@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 from setscore import __version__
 from setscore.cli.attention import compare_attention
 from setscore.cli.baseline import baseline
+from setscore.cli.batch import batch
 from setscore.cli.calibrate import calibrate
 from setscore.cli.classify import classify
 from setscore.cli.compare import compare
@@ -34,6 +35,7 @@ MISTAKE, OURS, INTERRUPTED = 2, 70, 130
 
 USE: dict[str, Callable[..., None]] = {
     "classify": classify,
+    "batch": batch,
     "calibrate": calibrate,
     "evaluate": evaluate,
     "diagnose": diagnose,
