@@ -58,8 +58,6 @@ class RayEngine:
             compute=data.ActorPoolStrategy(size=workers),
             num_cpus=threads if not self.gpus else 1,
             num_gpus=self.gpus / workers if self.gpus else None,
-            max_restarts=-1,  # an actor that dies is replaced,
-            max_task_retries=-1,  # and what it was at is begun again
         )
 
     def _shares(self, ray: Any, shards: int) -> tuple[int, int]:
@@ -93,6 +91,7 @@ class RayEngine:
             self._begin(ray)
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = context.print_on_execution_start = False
+        context.execution_no_progress_timeout_s = -1  # a shard of a large model may take an hour
         logging.getLogger("ray.data").setLevel(logging.WARNING)
         try:
             yield ray

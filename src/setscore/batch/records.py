@@ -129,9 +129,10 @@ def is_whole(folder: Folder, name: str, seal: Seal) -> bool:
 
 
 def clear(folder: Folder) -> None:
-    """Removes what a batch writes, and nothing else."""
+    """Removes what a batch wrote, and nothing else; what came from standard input just now stays."""
     for name in _ours(folder):
-        folder.remove(name)
+        if not name.startswith(SPOOL):
+            folder.remove(name)
 
 
 def sweep(folder: Folder) -> None:
