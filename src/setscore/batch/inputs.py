@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from setscore.batch.folders import Folder
 from setscore.datasets import DOCUMENT_FILES, Columns, InputRow, read_documents
-from setscore.datasets.formats import ending
+from setscore.datasets.files import ending
 from setscore.datasets.remote import file_system, files_below, is_address
 from setscore.errors import DataFileError, SetScoreError, unknown_name
 from setscore.storage import listed
