@@ -4,6 +4,7 @@ FAKE_SECONDS   each call takes so long
 a text with POISON breaks the model; one with DEADLY kills its process, unless the file FAKE_GRAVE is there by then
 """
 
+import contextlib
 import os
 import signal
 import time
@@ -21,7 +22,8 @@ class FaultyBackbone(FakeBackbone):
             if "DEADLY" in query.document:
                 grave = Path(os.environ["FAKE_GRAVE"])
                 if not grave.exists():
-                    grave.touch()
+                    with contextlib.suppress(OSError):  # one that cannot be dug kills every time
+                        grave.touch()
                     os.kill(os.getpid(), signal.SIGKILL)
         return super().log_odds(queries)
 

@@ -90,7 +90,8 @@ class LocalFolder:
     def create(self, name: str) -> Iterator[Sealing]:
         """A file that is there, whole and on the disk, when the block ends well, and is not if it does not."""
         target = Path(self.path(name))
-        temporary = target.parent / f"{target.name}.{secrets.token_hex(8)}{TEMPORARY}"
+        # What begins with a dot is no data for whoever reads the folder meanwhile.
+        temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}{TEMPORARY}"
         try:
             with told(str(target)):
                 target.parent.mkdir(parents=True, exist_ok=True)

@@ -14,9 +14,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from setscore.backbones.host import THREADS, cores
-from setscore.batch.folders import Seal
+from setscore.batch.engines import DEATHS
+from setscore.batch.folders import Seal, folder_at
 from setscore.batch.plan import Shard
-from setscore.batch.records import Receipt
+from setscore.batch.records import Receipt, attempt_name
 from setscore.batch.scoring import Job, ShardScorer, Tell
 from setscore.errors import MissingExtraError, SetScoreError
 
@@ -40,7 +41,9 @@ class RayEngine:
             return
         with self._running() as ray:
             for row in self._scored(ray, job, shards).iter_rows():
-                content = json.loads(row["receipt"])
+                content = json.loads(row["answer"])
+                if isinstance(content, str):
+                    raise SetScoreError(content)
                 receipt = Receipt(**{**content, "seal": Seal(**content["seal"])})
                 tell(receipt.rows)
                 yield receipt
@@ -92,13 +95,12 @@ class RayEngine:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = context.print_on_execution_start = False
         context.execution_no_progress_timeout_s = -1  # a shard of a large model may take an hour
-        logging.getLogger("ray.data").setLevel(logging.WARNING)
+        logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what goes wrong is told by us
         try:
             yield ray
         except ray.exceptions.RayError as error:
-            raise _own(error) or SetScoreError(
-                f"Ray gave up: {str(error).strip().splitlines()[-1]} Run it again: what is done is kept."
-            ) from error
+            said = str(error).strip().splitlines()
+            raise SetScoreError(f"Ray gave up: {said[0]} … {said[-1]} Run it again: what is done is kept.") from error
         finally:
             if begun:
                 ray.shutdown()
@@ -122,17 +124,31 @@ class _Worker:
     def __init__(self, job: Job, threads: int) -> None:
         # Every model would take all cores of its machine, and get in the way of the others.
         os.environ[THREADS] = str(threads)
-        self._score = ShardScorer(job)
+        self._score, self._folder = ShardScorer(job), folder_at(job.folder)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
         shards = [Shard(**json.loads(str(one))) for one in batch["shard"]]
-        return {"receipt": [json.dumps(asdict(self._score(shard))) for shard in shards]}
+        return {"answer": [json.dumps(self._answer(shard)) for shard in shards]}
 
+    def _answer(self, shard: Shard) -> dict[str, Any] | str:
+        """The receipt, or the message of an error of ours: Ray wraps what is raised into many pages."""
+        try:
+            return asdict(self._scored(shard))
+        except SetScoreError as error:
+            return str(error)
 
-def _own(error: BaseException | None) -> SetScoreError | None:
-    """The error of ours that an actor raised, wherever Ray wrapped it."""
-    while error is not None:
-        if isinstance(error, SetScoreError) and not hasattr(error, "as_instanceof_cause"):
-            return error
-        error = getattr(error, "cause", None) or error.__cause__
-    return None
+    def _scored(self, shard: Shard) -> Receipt:
+        """Ray replaces an actor that dies for ever. A note on each attempt tells a shard that kills every one."""
+        names = [attempt_name(shard.number, attempt) for attempt in range(DEATHS)]
+        attempt = next((name for name in names if self._folder.size(name) is None), None)
+        if attempt is None:
+            raise SetScoreError(
+                f"{DEATHS} workers died one after the other over shard {shard.number}, perhaps for want of memory. Use"
+                " fewer --workers, or find the row that does it, and run it again: what is done is kept."
+            )
+        with self._folder.create(attempt):
+            pass
+        receipt = self._score(shard)
+        for name in names[: names.index(attempt) + 1]:
+            self._folder.remove(name)
+        return receipt

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from setscore.batch.folders import TEMPORARY, Folder, LocalFolder, Seal, seal_of
+from setscore.batch.folders import TEMPORARY, Folder, Seal, seal_of
 from setscore.batch.identity import differences
 from setscore.batch.inputs import SPOOL
 from setscore.batch.locks import LOCK
@@ -13,7 +13,7 @@ from setscore.batch.plan import Shard
 from setscore.errors import DataFileError, SetScoreError, brief
 from setscore.storage import SAVED, parse_json, read_limited
 
-MANIFEST, RECEIPTS, PARTS = "_manifest.json", "_shards", "part-"
+MANIFEST, RECEIPTS, PARTS, ATTEMPT = "_manifest.json", "_shards", "part-", ".attempt"
 FORMAT = "setscore.batch/1"
 
 
@@ -135,13 +135,17 @@ def clear(folder: Folder) -> None:
             folder.remove(name)
 
 
+def attempt_name(number: int, attempt: int) -> str:
+    """A note that somebody began with a shard, for engines whose workers may die unseen."""
+    return f"{RECEIPTS}/{number:06}.{attempt}{ATTEMPT}"
+
+
 def sweep(folder: Folder) -> None:
     """Removes what a process that was killed left half done."""
-    if isinstance(folder, LocalFolder):
-        for below in ("", RECEIPTS):
-            for name in folder.names(below):
-                if name.endswith(TEMPORARY):
-                    folder.remove(f"{below}/{name}" if below else name)
+    for below in ("", f"{RECEIPTS}/"):
+        for name in folder.names(below.rstrip("/")):
+            if name.endswith((TEMPORARY, ATTEMPT)):
+                folder.remove(f"{below}{name}")
 
 
 def foreign(folder: Folder) -> list[str]:

@@ -167,6 +167,7 @@ def _is_there(output: Output, seal: Seal) -> bool:
 
 def _finish(folder: Folder, output: Output, manifest: Manifest, receipts: Mapping[int, Receipt]) -> None:
     """Joins the shards where one file is wanted, says in the manifest that all is done, and cleans up."""
+    sweep(folder)  # workers that died left something too
     names = [part_name(number, output.layout.form) for number in sorted(receipts)]
     if output.file is None:
         write_manifest(folder, replace(manifest, finished=seal_of_all(receipts)))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Annotated
+from typing import Annotated, Self
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
@@ -147,8 +147,7 @@ def batch(
     model = model_of(context, classifier, labels, asked, threshold=threshold, allow=allow)
     if store is not None:
         model.set_params(store=open_store(store))
-    watch = Watch()
-    with watch.bar:
+    with Watch() as watch:
         summary = run_batch(
             model,
             source,
@@ -197,13 +196,23 @@ class _Rate(ProgressColumn):
 
 
 class Watch:
-    """A bar with rate and time left on a terminal; elsewhere a line a minute."""
+    """A bar with rate and time left on a terminal; elsewhere a line a minute. Says how far it was when interrupted."""
 
     def __init__(self) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
         self.bar = bar_of(*columns, disable=not errors.is_terminal)
-        self._what, self._begun, self._first, self._told = "", 0.0, 0, 0.0
+        self._what, self._begun, self._first, self._told, self._far = "", 0.0, 0, 0.0, ""
         self._task = self.bar.add_task("", total=None, start=False)
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.bar.stop()
+        if kind is KeyboardInterrupt and self._far:
+            remark(f"interrupted: {self._far} rows are done. The same command again goes on from there.")
+            raise typer.Exit(130)
 
     def __call__(self, what: str, done: int, total: int) -> None:
         now = monotonic()
@@ -212,6 +221,7 @@ class Watch:
             self.bar.remove_task(self._task)
             self._task = self.bar.add_task(what, total=total or None, completed=done)
         self.bar.update(self._task, completed=done)
+        self._far = f"{done} of {total}" if total else ""
         if self.bar.disable and now - self._told >= TOLD_EVERY:
             self._told = now
             rate = max((done - self._first) / (now - self._begun), 1e-9)
