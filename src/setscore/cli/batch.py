@@ -20,6 +20,7 @@ from setscore.errors import SetScoreError, counted, truncation, unknown_name
 from setscore.store import open_store
 
 ENGINES = ("local", "ray")
+GIB = 2**30
 TOLD_EVERY = 60.0  # seconds, where no terminal shows a bar
 SCALE = "Who does the work"
 Source = Annotated[
@@ -130,6 +131,9 @@ def batch(
     store: Annotated[
         Path | None, typer.Option(help="A folder that keeps every answer, for texts that are scored again.")
     ] = None,
+    store_size: Annotated[
+        float | None, typer.Option(help="... and how many GiB of them; more are forgotten.", show_default="16")
+    ] = None,
     asked: options.Model,
 ) -> None:
     """Score files of any size: a row out for each row in, in order. The same command again goes on where it ended.
@@ -146,7 +150,9 @@ def batch(
     """
     model = model_of(context, classifier, labels, asked, threshold=threshold, allow=allow)
     if store is not None:
-        model.set_params(store=open_store(store))
+        model.set_params(store=open_store(store, None if store_size is None else round(store_size * GIB)))
+    elif store_size is not None:
+        raise SetScoreError("--store-size is about --store FOLDER. Add it.")
     with Watch() as watch:
         summary = run_batch(
             model,
