@@ -25,6 +25,7 @@ from setscore.cli.console import errors, literal, open_streams, remark, settle_s
 from setscore.cli.datasets import datasets
 from setscore.cli.diagnose import diagnose
 from setscore.cli.ensemble import ensemble
+from setscore.cli.estimate import estimate
 from setscore.cli.evaluate import evaluate
 from setscore.cli.headroom import headroom
 from setscore.cli.models import models
@@ -36,6 +37,7 @@ MISTAKE, OURS, INTERRUPTED = 2, 70, 130
 USE: dict[str, Callable[..., None]] = {
     "classify": classify,
     "batch": batch,
+    "estimate": estimate,
     "calibrate": calibrate,
     "evaluate": evaluate,
     "diagnose": diagnose,
