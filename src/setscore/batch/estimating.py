@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from setscore import scorers
 from setscore.backbones import Backbone, backbone_spec, check_backbone, load_backbone, split_name
 from setscore.backbones.host import cores, peak_memory
 from setscore.batch.identity import labels_of
@@ -17,9 +18,11 @@ from setscore.classifier import SetScoreClassifier
 from setscore.errors import SetScoreError, unknown_name
 from setscore.prompts import Template
 from setscore.records import Progress
+from setscore.scorers import Reading
+from setscore.shortlist import Shortlist, shortlist_of
 
-DRAWN = 512  # documents that are kept of all rows, by chance
-GROUP = 16  # documents that are timed together
+DRAWN = 1024  # documents that are kept of all rows, by chance
+GROUP = 64  # documents that are timed together
 WARM = 8  # documents before anything is timed: the first ones pay for what is loaded
 SECONDS = 10.0  # of measuring
 
@@ -113,30 +116,38 @@ def work(classifier: SetScoreClassifier, drawn: Drawn) -> Work:
     tokens, which are words and parts of words as well."""
     name, labels = classifier.backbone, labels_of(classifier)
     spec = backbone_spec(name) if isinstance(name, str) else name.spec
-    attention = spec.attention[0] if classifier.attention == "auto" else classifier.attention
-    counting = _counting(classifier)
-    template = Template.of(classifier.template)
+    attention = _attention(classifier)
+    template, counting = Template.of(classifier.template), _counting(classifier)
     asked = [len(counting.spans(_words(template, text))) + 1 for text in labels.texts]
     room = spec.context - spec.special_tokens - max(asked)
-    windows = spec.windows if classifier.long_documents != "truncate" else 1
-    lengths = [min(len(counting.spans(text)), room * windows) for text in drawn.texts]
-    mean = float(np.mean(lengths))
+    reading = Reading(classifier.long_documents, classifier.pool, classifier.overlap)
+    most = 1 if classifier.long_documents == "truncate" else spec.windows
+    lengths = [min(len(counting.spans(text)), room * most) for text in drawn.texts]
     passes = float(np.mean([max(1, math.ceil(length / room)) for length in lengths]))
-    usable = drawn.rows - drawn.failed
-    shared = attention == "shared"
-    each = mean + passes * sum(asked) if shared else len(labels) * mean + passes * sum(asked)
-    forwards = usable * passes * (1 if shared else len(labels))
+    shortlist = None if classifier.shortlist is None else shortlist_of(classifier.shortlist)
+    count = min(len(labels), shortlist.k) if isinstance(shortlist, Shortlist) else len(labels)
+    forwards = scorers.make(classifier.scorer, template, reading).cost(count, shared=attention == "shared")
+    questions = round(sum(asked) * count / len(labels))  # about one document
+    written = questions if classifier.scorer == "per_label" else questions * forwards  # others ask all at once
+    usable, mean = drawn.rows - drawn.failed, float(np.mean(lengths))
     return Work(
         rows=drawn.rows,
         failed=drawn.failed,
         characters=drawn.characters,
         labels=len(labels),
         document_tokens=mean,
-        question_tokens=sum(asked),
-        forwards=round(forwards),
-        tokens=round(usable * each),
+        question_tokens=questions,
+        forwards=round(usable * passes * forwards),
+        tokens=round(usable * (forwards * mean + passes * written)),
         attention=attention,
     )
+
+
+def _attention(classifier: SetScoreClassifier) -> str:
+    name = classifier.backbone
+    if not isinstance(name, str):
+        return name.attention
+    return backbone_spec(name).attention[0] if classifier.attention == "auto" else classifier.attention
 
 
 def _counting(classifier: SetScoreClassifier) -> Backbone:
