@@ -19,7 +19,6 @@ from setscore.cli import main
 TESTS = Path(__file__).parent
 SITE = TESTS / "every_process"
 sys.path.insert(0, str(SITE))
-BACKBONES["fake"] = "fake_module"
 
 LABELS = ["oil", "sports", "music", "weather"]
 WORDS = [*LABELS, "price", "match", "song", "rain"]
@@ -75,6 +74,7 @@ class Command:
 def _run(arguments: list[str], environment: dict[str, str], said: Path, nobody: bool) -> None:
     os.environ.clear()
     os.environ.update(environment)
+    BACKBONES["fake"] = "fake_module"
     with said.open("wb") as file:
         os.dup2(file.fileno(), 2)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which the server of these processes ignores

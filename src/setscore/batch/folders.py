@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from setscore.datasets.remote import file_system, files_below, is_address
+from setscore.datasets.remote import below, file_system, files_below, is_address
 from setscore.errors import DataFileError
 from setscore.storage import one_line
 
@@ -63,14 +63,21 @@ class Folder(Protocol):
     def path(self, name: str) -> str: ...
     def create(self, name: str) -> AbstractContextManager[Sealing]: ...
     def open(self, name: str) -> BinaryIO: ...
-    def names(self, below: str = "") -> list[str]: ...
+    def names(self, inside: str = "") -> list[str]: ...
     def size(self, name: str) -> int | None: ...
     def remove(self, name: str) -> None: ...
 
 
 def folder_at(address: str) -> Folder:
     """The folder at a path or an address; it need not be there yet."""
-    return RemoteFolder(address.rstrip("/")) if is_address(address) else LocalFolder(address)
+    return RemoteFolder(address) if is_address(address) else LocalFolder(address)
+
+
+def parted(file: str) -> tuple[Folder, str]:
+    """The folder of a file, and its name in it."""
+    base, sign, given = file.partition("?") if is_address(file) else (file, "", "")
+    head, slash, name = base.rpartition("/")
+    return folder_at(f"{head or slash or '.'}{sign}{given}"), name
 
 
 @dataclass(frozen=True)
@@ -113,8 +120,8 @@ class LocalFolder:
         with told(self.path(name), "read"):
             return Path(self.path(name)).open("rb")
 
-    def names(self, below: str = "") -> list[str]:
-        root = Path(self.path(below))
+    def names(self, inside: str = "") -> list[str]:
+        root = Path(self.path(inside))
         return sorted(path.name for path in root.iterdir() if path.is_file()) if root.is_dir() else []
 
     def size(self, name: str) -> int | None:
@@ -140,7 +147,7 @@ class RemoteFolder:
             system.create_dir(path, recursive=True)
 
     def path(self, name: str) -> str:
-        return f"{self.address}/{name}" if name else self.address
+        return below(self.address, name)
 
     @contextmanager
     def create(self, name: str) -> Iterator[Sealing]:
@@ -162,9 +169,9 @@ class RemoteFolder:
         with told(self.path(name), "read"):
             return io.BufferedReader(system.open_input_file(path), 2**20)
 
-    def names(self, below: str = "") -> list[str]:
-        with told(self.path(below), "read"):
-            return sorted(name for name in files_below(self.path(below), deep=False))
+    def names(self, inside: str = "") -> list[str]:
+        with told(self.path(inside), "read"):
+            return sorted(files_below(self.path(inside), deep=False))
 
     def size(self, name: str) -> int | None:
         system, path = file_system(self.path(name))

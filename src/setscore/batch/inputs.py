@@ -3,6 +3,7 @@
 import fnmatch
 import glob
 import hashlib
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from setscore.batch.folders import Folder
 from setscore.datasets import DOCUMENT_FILES, Columns, InputRow, read_documents
 from setscore.datasets.files import ending
-from setscore.datasets.remote import file_system, files_below, is_address
+from setscore.datasets.remote import RemoteFile, below, file_system, files_below, is_address, located
 from setscore.errors import DataFileError, SetScoreError, unknown_name
 from setscore.storage import listed
 
@@ -118,20 +119,17 @@ def find_input(
     if suffix is not None and suffix not in DOCUMENT_FILES:
         raise SetScoreError(unknown_name("input format", suffix[1:], [known[1:] for known in DOCUMENT_FILES]))
     if source == STDIN:
-        files, root = [_spooled(folder, suffix or ".txt")], folder.address
-    elif is_address(source):
-        files, root = _remote(source)
+        found = {_spooled(folder, suffix or ".txt"): STDIN}
     else:
-        files, root = _local(source)
-    if not files:
+        found = _remote(source) if is_address(source) else _local(source)
+    if not found:
         raise DataFileError(f"{source} holds no file of documents; they end in {', '.join(DOCUMENT_FILES)}.")
-    if suffix is None and (others := [file for file in files if ending(Path(file)) not in DOCUMENT_FILES]):
+    if suffix is None and (others := [file for file in found if ending(located(file)) not in DOCUMENT_FILES]):
         raise DataFileError(
-            f"{len(others)} of {len(files)} files in {source} end in none of {', '.join(DOCUMENT_FILES)}:"
+            f"{len(others)} of {len(found)} files in {source} end in none of {', '.join(DOCUMENT_FILES)}:"
             f" {listed(others, 5)}. Name the others with a glob, as in '{source.rstrip('/')}/*.jsonl'."
         )
-    names = [file.removeprefix(root).lstrip("/") or PurePosixPath(file).name for file in files]
-    return Input(tuple(files), tuple(names), columns, suffix, limit, sample, seed)
+    return Input(tuple(found), tuple(found.values()), columns, suffix, limit, sample, seed)
 
 
 def _spooled(folder: Folder, suffix: str) -> str:
@@ -143,24 +141,29 @@ def _spooled(folder: Folder, suffix: str) -> str:
     return folder.path(name)
 
 
-def _local(source: str) -> tuple[list[str], str]:
+def _local(source: str) -> dict[str, str]:
+    """Files, in their order, and how each is called."""
     path = Path(source)
     if path.is_dir():
-        found = [str(one) for one in path.rglob("*") if one.is_file() and not _is_hidden(str(one.relative_to(path)))]
-        return sorted(found), str(path)
+        inside = sorted(str(one.relative_to(path)) for one in path.rglob("*") if one.is_file())
+        return {str(path / name): name for name in inside if not _is_hidden(name)}
     if any(sign in source for sign in MAGIC) and not path.exists():
-        return sorted(one for one in glob.glob(source, recursive=True) if Path(one).is_file()), _fixed(source)
-    return [source], str(path.parent) if path.parent != Path() else ""
+        found = sorted(one for one in glob.glob(source, recursive=True) if Path(one).is_file())
+        return {one: os.path.relpath(one, _fixed(source) or ".") for one in found}
+    return {source: path.name}
 
 
-def _remote(source: str) -> tuple[list[str], str]:
-    start = _fixed(source) if any(sign in source for sign in MAGIC) else source
-    system, path = file_system(start.rstrip("/"))
-    (info,) = system.get_file_info([path])
+def _remote(source: str) -> dict[str, str]:
+    base, sign, given = source.partition("?")
+    pattern = any(one in base for one in MAGIC)
+    start = f"{_fixed(base) if pattern else base}{sign}{given}"
+    system, path = file_system(start)
+    (info,) = system.get_file_info([path.rstrip("/")])
     if info.is_file:
-        return [source], source.rpartition("/")[0]
-    found = [f"{start.rstrip('/')}/{name}" for name in files_below(start) if not _is_hidden(name)]
-    return sorted(one for one in found if start == source or fnmatch.fnmatch(one, source)), start
+        return {source: RemoteFile(source).name}
+    inside = [name for name in sorted(files_below(start)) if not _is_hidden(name)]
+    found = {below(start, name): name for name in inside}
+    return {one: name for one, name in found.items() if not pattern or fnmatch.fnmatch(one.partition("?")[0], base)}
 
 
 def _fixed(pattern: str) -> str:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from setscore.batch.folders import Sealing
+from setscore.datasets.remote import located
 from setscore.errors import MissingExtraError, SetScoreError, unknown_name
 from setscore.predictions import Prediction
 
@@ -50,6 +51,12 @@ class Layout:
             raise SetScoreError(f"probabilities are written as {' or '.join(SPREADS)}, got {self.spread!r}.")
         if self.form == "csv" and self.spread == "list":
             raise SetScoreError("CSV has no lists; write probabilities as columns, or JSONL or Parquet.")
+
+    @classmethod
+    def of(cls, out: str, form: str | None = None, spread: str | None = None, *, log_odds: bool = False) -> "Layout":
+        """What is not given goes by the ending of `out`: Parquet for a folder, a column a label in CSV."""
+        form = form or ending_of(out) or "parquet"
+        return cls(form, spread or ("columns" if form == "csv" else "list"), log_odds)
 
     def values(self) -> Iterator[tuple[str, str, Callable[[Prediction], Mapping[str, float]]]]:
         """What numbers are written: their name, what stands before a label's name in columns, and where they are."""
@@ -222,6 +229,12 @@ class Parquet:
 
 
 WRITERS: dict[str, type[Writer]] = {"parquet": Parquet, "jsonl": JsonLines, "csv": Csv}
+
+
+def ending_of(out: str) -> str | None:
+    """ "csv" of out.csv; None of a folder."""
+    form = located(out).suffix.lower().removeprefix(".")
+    return form if form in WRITERS else None
 
 
 def arrow() -> Any:

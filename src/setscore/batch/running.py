@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from setscore.batch.engines import Engine, here
-from setscore.batch.folders import Folder, Seal, folder_at
+from setscore.batch.folders import Folder, Seal, folder_at, parted
 from setscore.batch.identity import SHOWN, digest, identity_parts, labels_of
 from setscore.batch.inputs import SPOOL, STDIN, Input, find_input
 from setscore.batch.joining import join, seal_of_all
-from setscore.batch.layouts import WRITERS, Head, Layout
+from setscore.batch.layouts import Head, Layout, ending_of
 from setscore.batch.locks import locked
 from setscore.batch.plan import Plan, make_plan
 from setscore.batch.records import (
@@ -54,13 +54,14 @@ class Output:
 
     @classmethod
     def of(cls, out: str, layout: Layout | None = None) -> "Output":
-        """By its ending: a .parquet, .jsonl or .csv file, else a folder of such files, of Parquet unless told."""
-        form = Path(out).suffix.lower().removeprefix(".")
-        if form not in WRITERS:
-            return cls(out, None, layout or Layout())
-        if layout is not None and layout.form != form:
-            raise SetScoreError(f"{out} ends in .{form}, but the format is {layout.form}. Change one of them.")
-        return cls(f"{out}.parts", out, layout or Layout(form, "columns" if form == "csv" else "list"))
+        """By its ending: a .parquet, .jsonl or .csv file, else a folder of such files."""
+        layout = layout or Layout.of(out)
+        if (ends := ending_of(out)) is None:
+            return cls(out, None, layout)
+        if layout.form != ends:
+            raise SetScoreError(f"{out} ends in .{ends}, but the format is {layout.form}. Change one of them.")
+        base, sign, given = out.partition("?") if is_address(out) else (out, "", "")
+        return cls(f"{base}.parts{sign}{given}", out, layout)
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ def _is_there(output: Output, seal: Seal) -> bool:
     """Whether the one file is there as it was written."""
     if output.file is None:
         return False
-    return is_whole(*_parted(output.file), seal)
+    return is_whole(*parted(output.file), seal)
 
 
 def _finish(folder: Folder, output: Output, manifest: Manifest, receipts: Mapping[int, Receipt]) -> None:
@@ -172,7 +173,7 @@ def _finish(folder: Folder, output: Output, manifest: Manifest, receipts: Mappin
     if output.file is None:
         write_manifest(folder, replace(manifest, finished=seal_of_all(receipts)))
     elif folder.size(names[0]) is not None:  # else they were joined before
-        into, name = _parted(output.file)
+        into, name = parted(output.file)
         seal = join(folder, names, into, name, output.layout.form)
         write_manifest(folder, replace(manifest, finished=seal))
         for part in names:
@@ -180,12 +181,6 @@ def _finish(folder: Folder, output: Output, manifest: Manifest, receipts: Mappin
     for name in folder.names():
         if name.startswith(SPOOL):
             folder.remove(name)
-
-
-def _parted(file: str) -> tuple[Folder, str]:
-    """The folder of a file, and its name in it."""
-    head, _, name = file.rpartition("/")
-    return folder_at(head or ("/" if file.startswith("/") else ".")), name
 
 
 def _head(classifier: SetScoreClassifier, layout: Layout, identity: str) -> Head:

@@ -158,7 +158,7 @@ def batch(
             model,
             source,
             out,
-            layout=_layout(out, form, probabilities, log_odds=log_odds),
+            layout=Layout.of(out, form, probabilities, log_odds=log_odds),
             columns=rows.columns,
             input_format=rows.input_format,
             limit=rows.limit,
@@ -170,12 +170,6 @@ def batch(
             progress=watch,
         )
     _report(summary, out)
-
-
-def _layout(out: str, form: str | None, probabilities: str | None, *, log_odds: bool) -> Layout:
-    ends = Path(out).suffix.lower().removeprefix(".")
-    form = form or (ends if ends in WRITERS else "parquet")
-    return Layout(form, probabilities or ("columns" if form == "csv" else "list"), log_odds)
 
 
 def _report(summary: Summary, out: str) -> None:

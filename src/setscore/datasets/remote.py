@@ -37,15 +37,19 @@ class RemoteFile:
 
     @property
     def name(self) -> str:
-        return PurePosixPath(self.address).name
+        return self._path.name
 
     @property
     def stem(self) -> str:
-        return PurePosixPath(self.address).stem
+        return self._path.stem
 
     @property
     def suffix(self) -> str:
-        return PurePosixPath(self.address).suffix
+        return self._path.suffix
+
+    @property
+    def _path(self) -> PurePosixPath:
+        return PurePosixPath(self.address.partition("?")[0])
 
     def open(self, mode: str = "rb") -> BinaryIO:  # noqa: ARG002 -- it is only ever read
         """Its bytes."""
@@ -56,9 +60,16 @@ class RemoteFile:
             raise DataFileError(f"the file {self.address} cannot be read: {one_line(error)}") from error
 
 
+def below(address: str, name: str) -> str:
+    """The address of what is in a folder. Options may follow an address, as in ?endpoint_override=localhost:9000."""
+    base, sign, given = address.partition("?")
+    return f"{base.rstrip('/')}/{name}{sign}{given}" if name else address
+
+
 def files_below(address: str, *, deep: bool = True) -> list[str]:
     """The files of a folder, and with `deep` of all below it, by their paths from there; none where it is not."""
-    system, path = file_system(address.rstrip("/"))
+    system, path = file_system(address)
+    path = path.rstrip("/")
     selector = importlib.import_module("pyarrow.fs").FileSelector(path, recursive=deep, allow_not_found=True)
     return [one.path[len(path) :].lstrip("/") for one in system.get_file_info(selector) if one.is_file]
 
