@@ -22,6 +22,7 @@ from setscore.batch import Layout, run_batch
 from setscore.batch.folders import folder_at
 from setscore.batch.inputs import find_input
 from setscore.batch.plan import make_plan
+from setscore.cli.batch import Watch
 from setscore.errors import SetScoreError
 
 
@@ -266,3 +267,16 @@ def test_the_embedded_model_and_a_saved_classifier(tmp_path):
     assert [tuple(names) for names in found["labels"].to_pylist()] == [one.labels for one in expected]
     assert set(found["regime"].to_pylist()) == {"calibrated"}
     assert (tmp_path / "store" / "scores.sqlite").exists()
+
+
+def test_how_far_it_is_without_a_terminal(monkeypatch, capfd):
+    """A line a minute, with rate and time left."""
+    module = sys.modules[Watch.__module__]
+    monkeypatch.setattr(module, "monotonic", iter([0.0, 0.0, 30.0, 60.0, 70.0]).__next__)
+    with Watch() as watch:
+        watch("reading", 0, 0)
+        watch("scoring", 100, 2300)  # they were there before
+        for done in (400, 700, 800):
+            watch("scoring", done, 2300)
+    said = capfd.readouterr().err.splitlines()
+    assert said == ["scoring: 700 rows of 2,300, about 3 minutes left; 10 rows a second"]
