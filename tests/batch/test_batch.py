@@ -231,6 +231,7 @@ def test_a_document_of_50_megabytes(tmp_path):
         (("--format", "csv"), "out.jsonl ends in .jsonl, but the format is csv. Change one of them."),
         (("--engine", "rey"), "unknown engine 'rey'. Did you mean 'ray'?"),
         (("--gpus", "1"), "--address and --gpus are for Ray; add --engine ray."),
+        (("--labels", "oil,id", "--probabilities", "columns"), "the label 'id' has the name of another column."),
         (("--probabilities", "many"), "probabilities are written as list or columns, got 'many'."),
     ],
 )

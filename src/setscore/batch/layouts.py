@@ -72,7 +72,7 @@ class Head:
     layout: Layout
     label_names: tuple[str, ...]
     abstains: bool
-    identity: str
+    identity: str = ""
 
     def __post_init__(self) -> None:
         if twice := next((name for name, count in Counter(self.columns()).items() if count > 1), None):

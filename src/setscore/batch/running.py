@@ -103,7 +103,7 @@ def run_batch(
     """
     begun = time.monotonic()
     output = Output.of(out, layout)
-    folder = folder_at(output.folder)
+    folder, head = folder_at(output.folder), _head(classifier, output.layout)
     chosen: dict[str, Any] = {"form": input_format, "limit": limit, "sample": sample, "seed": seed}
     if source != STDIN:  # what cannot be read is an error before anything is written
         _check_apart(first := find_input(source, folder, columns, **chosen), output)
@@ -115,8 +115,7 @@ def run_batch(
         manifest = _manifest(classifier, plan, output.layout, shard_rows)
         receipts = _resumed(folder, output, manifest, plan, force=force)
         reused = sum(receipt.rows for receipt in receipts.values())
-        head = _head(classifier, output.layout, manifest.identity)
-        job = Job(classifier, plan.source, head, output.folder)
+        job = Job(classifier, plan.source, replace(head, identity=manifest.identity), output.folder)
         left = [shard for shard in plan.shards if shard.number not in receipts]
         step = steps(progress, "scoring", plan.rows)
         step(reused)
@@ -183,9 +182,10 @@ def _finish(folder: Folder, output: Output, manifest: Manifest, receipts: Mappin
             folder.remove(name)
 
 
-def _head(classifier: SetScoreClassifier, layout: Layout, identity: str) -> Head:
+def _head(classifier: SetScoreClassifier, layout: Layout) -> Head:
+    """What all rows have in common, but for the identity; columns that would be called the same are an error."""
     abstains = bool(classifier.current_calibration().margin)
-    return Head(layout, labels_of(classifier).names, abstains, identity)
+    return Head(layout, labels_of(classifier).names, abstains)
 
 
 def _check_apart(source: Input, output: Output) -> None:
