@@ -179,7 +179,8 @@ def engines(folder: Path, count: int) -> tuple[str, dict[str, Any]]:
     same = "the same bytes" if len(set(digests.values())) == 1 else "NOT the same bytes"
     said = (
         f"All write {same}. With one process {share:.1f}% of the time is spent around the model; the goal is under"
-        f" {OVERHEAD}%: {'met' if share < OVERHEAD else 'missed'}. It does {count / first['worked']:,.0f} rows a CPU second."
+        f" {OVERHEAD}%: {'met' if share < OVERHEAD else 'missed'}."
+        f" It does {count / first['worked']:,.0f} rows a CPU second."
     )
     return f"{table(['', 'seconds', 'rows a second', 'times one'], rows)}\n\n{said}", found
 

@@ -34,12 +34,15 @@ class Sealing(io.RawIOBase):
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file, self._name, self._digest, self._size = file, name, hashlib.sha256(), 0
+        self._dropped = False
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any, /) -> int:
         view = memoryview(data).cast("B")
+        if self._dropped:
+            return len(view)
         self._digest.update(view)
         with told(self._name):
             self._file.write(view)
@@ -48,6 +51,10 @@ class Sealing(io.RawIOBase):
 
     def tell(self) -> int:
         return self._size
+
+    def drop(self) -> None:
+        """Nothing more is written. A writer of Parquet that was left half done would write its end when it is freed."""
+        self._dropped = True
 
     @property
     def seal(self) -> Seal:
@@ -103,8 +110,8 @@ class LocalFolder:
             with told(str(target)):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 file = temporary.open("xb")
-            with file:
-                yield Sealing(file, str(target))
+            with file, _sealing(file, str(target)) as sealing:
+                yield sealing
                 with told(str(target)):
                     file.flush()
                     os.fsync(file.fileno())
@@ -157,8 +164,8 @@ class RemoteFolder:
             with told(self.path(name)):
                 system.create_dir(path.rpartition("/")[0], recursive=True)
                 file = system.open_output_stream(path)
-            with file:
-                yield Sealing(file, self.path(name))
+            with file, _sealing(file, self.path(name)) as sealing:
+                yield sealing
         except BaseException:
             with suppress(OSError):
                 system.delete_file(path)
@@ -183,6 +190,16 @@ class RemoteFolder:
         system, path = file_system(self.path(name))
         with suppress(FileNotFoundError), told(self.path(name), "removed"):
             system.delete_file(path)
+
+
+@contextmanager
+def _sealing(file: BinaryIO, name: str) -> Iterator[Sealing]:
+    sealing = Sealing(file, name)
+    try:
+        yield sealing
+    except BaseException:
+        sealing.drop()
+        raise
 
 
 def seal_of(folder: Folder, name: str) -> Seal:
