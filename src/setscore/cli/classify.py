@@ -44,13 +44,6 @@ Classifier = Annotated[
         help="A saved classifier (setscore calibrate --out, or save in Python), in place of labels and settings."
     ),
 ]
-Allow = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Your consent to what the model of a --classifier needs: remote-code or pickle. May be repeated.",
-        show_default=False,
-    ),
-]
 
 
 @options.grouped
@@ -73,7 +66,7 @@ def classify(
     ] = None,
     threshold: Annotated[float, typer.Option(help="Probability from which a label applies.")] = 0.5,
     classifier: Classifier = None,
-    allow: Allow = None,
+    allow: options.Allow = None,
     asked: options.Model,
     input_format: Annotated[
         str | None,
@@ -135,8 +128,7 @@ def _described(
     labels: str | None, asked: options.Model, threshold: float, allow: Sequence[str] | None
 ) -> SetScoreClassifier:
     """The classifier that the options describe; a mistake in them is an error before anything is read."""
-    if allow:
-        raise SetScoreError("--allow is for --classifier; with --backbone write hf:<id>?allow=remote-code.")
+    options.refuse_allow(allow)
     if labels is None:
         raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
     return asked.classifier(labels, threshold=threshold)
