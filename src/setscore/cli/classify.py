@@ -92,10 +92,7 @@ def classify(
 
         cat notes.txt | setscore classify --labels labels.txt --format csv
     """
-    if classifier is None:
-        model = _described(labels, asked, threshold, allow)
-    else:
-        model = _saved(classifier, context, threshold, allow)
+    model = model_of(context, classifier, labels, asked, threshold=threshold, allow=allow)
     if form == "csv":
         _warn_of_bars(model)
     if keep_columns and form == "table":
@@ -122,6 +119,21 @@ def classify(
     if output is not None and out.rows:
         remark(out.told())
     tally.report()
+
+
+def model_of(
+    context: typer.Context,
+    saved: Path | None,
+    labels: str | None,
+    asked: options.Model,
+    *,
+    threshold: float,
+    allow: Sequence[str] | None,
+) -> SetScoreClassifier:
+    """The classifier of a file, or the one that the options describe."""
+    if saved is None:
+        return _described(labels, asked, threshold, allow)
+    return _saved(saved, context, threshold, allow)
 
 
 def _described(
