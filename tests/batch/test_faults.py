@@ -10,8 +10,10 @@ import subprocess
 import tempfile
 import time
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from batches import ASK, LABELS, SITE, TESTS, Command, is_running, parts, rows, wait_until, write_csv
 from commands import COMMAND, ENVIRONMENT, invoke
@@ -20,9 +22,13 @@ from fakes import FakeBackbone
 from setscore import SetScoreClassifier
 from setscore.batch import processes, run_batch
 from setscore.batch.folders import folder_at
+from setscore.batch.identity import differences, identity_parts
 from setscore.batch.locks import LockedError, locked
 from setscore.batch.scoring import ShardScorer
 from setscore.errors import DataFileError, SetScoreError
+from setscore.fitting import Fitted
+from setscore.readout import ARRAYS, Readout
+from setscore.records import LabelSet
 
 KILLS = 10
 CUT = ("--shard-rows", "10")
@@ -295,3 +301,16 @@ def test_a_manifest_that_cannot_be_read_is_an_error(model, source, tmp_path):
 def test_no_worker_is_too_few():
     with pytest.raises(SetScoreError, match=r"at least 1 worker is needed, got 0\."):
         processes(0)
+
+
+def test_another_read_out_is_another_identity(tmp_path):
+    """Its arrays count, though they lie beside the classifier's file."""
+    readout = Readout(**{name: np.zeros(2) for name in ARRAYS}, cosine=0.1)
+    found = []
+    for changed in (readout, readout, replace(readout, biases=np.array([0.0, 1e-9])), None):
+        model = SetScoreClassifier(["oil", "sports"], backbone=FakeBackbone())
+        model.fitted_ = Fitted(LabelSet.of(model.labels), model.current_calibration(), readout=changed)
+        found.append(identity_parts(model))
+    assert found[0] == found[1]
+    for other in found[2:]:
+        assert [phrase.split(" (")[0] for phrase in differences(found[0], other)] == ["read-out"]

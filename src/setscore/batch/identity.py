@@ -10,6 +10,7 @@ from setscore.backbones import backbone_spec
 from setscore.classifier import SetScoreClassifier
 from setscore.errors import brief
 from setscore.persistence import content_of
+from setscore.readout import Readout
 from setscore.records import LabelSet
 from setscore.storage import as_json
 
@@ -35,7 +36,13 @@ def identity_parts(classifier: SetScoreClassifier) -> dict[str, Any]:
         **content.pop("params"),
         "calibration": json.loads(as_json(classifier.current_calibration().state())),
         "fitted": digest(content),
+        "read-out": None if fitted is None or fitted.readout is None else _readout(fitted.readout),
     }
+
+
+def _readout(readout: Readout) -> str:
+    plain, arrays = readout.plain()
+    return digest([plain, {name: [values.shape, values.tobytes().hex()] for name, values in arrays.items()}])
 
 
 def digest(value: Any) -> str:

@@ -30,6 +30,7 @@ from setscore.cli.evaluate import evaluate
 from setscore.cli.headroom import headroom
 from setscore.cli.models import models
 from setscore.cli.shortlist import shortlist
+from setscore.cli.suggest import suggest
 from setscore.errors import SetScoreError
 
 MISTAKE, OURS, INTERRUPTED = 2, 70, 130
@@ -38,6 +39,7 @@ USE: dict[str, Callable[..., None]] = {
     "classify": classify,
     "batch": batch,
     "estimate": estimate,
+    "suggest": suggest,
     "calibrate": calibrate,
     "evaluate": evaluate,
     "diagnose": diagnose,

@@ -13,7 +13,7 @@ from setscore.batch import SHARD_ROWS, Engine, Layout, Summary, processes, run_b
 from setscore.batch.layouts import SPREADS, WRITERS
 from setscore.batch.ray_engine import RayEngine
 from setscore.cli import options
-from setscore.cli.classify import Allow, Classifier, Labels, model_of
+from setscore.cli.classify import Classifier, Labels, model_of
 from setscore.cli.console import bar_of, errors, remark
 from setscore.datasets import DOCUMENT_FILES, Columns
 from setscore.errors import SetScoreError, counted, truncation, unknown_name
@@ -109,7 +109,7 @@ def batch(
     ],
     labels: Labels = None,
     classifier: Classifier = None,
-    allow: Allow = None,
+    allow: options.Allow = None,
     threshold: Annotated[float, typer.Option(help="Probability from which a label applies.")] = 0.5,
     rows: Rows,
     form: Annotated[

@@ -10,7 +10,7 @@ from setscore.batch.folders import folder_at
 from setscore.batch.inputs import STDIN, find_input
 from setscore.cli import options
 from setscore.cli.batch import Rows, Source, Watch
-from setscore.cli.classify import Allow, Classifier, Labels, model_of
+from setscore.cli.classify import Classifier, Labels, model_of
 from setscore.cli.console import remark, results
 from setscore.errors import SetScoreError
 
@@ -22,7 +22,7 @@ def estimate(
     source: Source,
     labels: Labels = None,
     classifier: Classifier = None,
-    allow: Allow = None,
+    allow: options.Allow = None,
     rows: Rows,
     seconds: Annotated[float, typer.Option(min=0.1, help="How long this machine is measured.")] = SECONDS,
     machines: Annotated[str, typer.Option(help="How many of them, separated by commas.")] = "1,4,16,64",
