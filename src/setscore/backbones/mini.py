@@ -25,6 +25,7 @@ SPEC = MINI
 # Measured on two cores: smaller batches leave the matrix units idle, larger ones leave the cache.
 BATCH_TOKENS = 4096
 MANIFEST_BYTES = 65_536  # that are read of it
+GRID = 16  # documents are as wide as a multiple of this, so that many share a batch and none is rounded by its neighbours
 ROW_TOKENS = 2048  # beyond this, attention of a row's questions costs more than reading the document again
 
 
@@ -161,8 +162,8 @@ class MiniBackbone(AskingBackbone):
     def _packed(self, documents: Documents) -> Iterator[Packed]:
         shared = self.attention == "shared"
         rows = make_rows(documents, shared=shared, row_tokens=ROW_TOKENS)
-        for batch in make_batches(rows, shared=shared, batch_tokens=BATCH_TOKENS):
-            yield pack(batch, shared=shared)
+        for batch in make_batches(rows, shared=shared, batch_tokens=BATCH_TOKENS, grid=GRID):
+            yield pack(batch, shared=shared, grid=GRID)
 
 
 def spec_of(name: str, options: RunOptions) -> BackboneSpec:  # noqa: ARG001

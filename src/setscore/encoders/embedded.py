@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from setscore.backbones.mini import SPEC, default_folder, load_files
+from setscore.backbones.mini import GRID, SPEC, default_folder, load_files
 from setscore.backbones.tokens import TextTokenizer
 from setscore.records import IntArray
 
@@ -39,23 +39,23 @@ def sentence_encoder(
 def batches(
     texts: Sequence[str], tokenizer: TextTokenizer, read: int = READ, batch_tokens: int = BATCH_TOKENS
 ) -> Iterator[tuple[list[int], dict[str, IntArray]]]:
-    """Numbers of texts of like length, and what the graph is fed for their embeddings: no slot, so no head."""
+    """Numbers of texts of one width, and what the graph is fed for their embeddings: no slot, so no head."""
     begin, end = tokenizer.special(*SPEC.begin), tokenizer.special(*SPEC.after_document)
     room = read - len(begin) - len(end)
     rows = [begin + tokenizer.first_ids(text, room) + end for text in texts]
-    batch: list[int] = []
-    for number in sorted(range(len(rows)), key=lambda number: -len(rows[number])):
-        if batch and (len(batch) + 1) * len(rows[batch[0]]) > batch_tokens:
-            yield batch, _inputs([rows[place] for place in batch])
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch, _inputs([rows[place] for place in batch])
+    by_width: dict[int, list[int]] = {}  # a text is as wide in a batch as it is alone, so that its vector is the same
+    for number, row in enumerate(rows):
+        by_width.setdefault(-(-len(row) // GRID) * GRID, []).append(number)
+    for width, numbers in by_width.items():
+        size = max(1, batch_tokens // width)
+        for start in range(0, len(numbers), size):
+            batch = numbers[start : start + size]
+            yield batch, _inputs([rows[place] for place in batch], width)
 
 
-def _inputs(rows: Sequence[tuple[int, ...]]) -> dict[str, IntArray]:
-    """Rows of token ids, the longest first, as documents without questions."""
-    shape = (len(rows), len(rows[0]))
+def _inputs(rows: Sequence[tuple[int, ...]], width: int) -> dict[str, IntArray]:
+    """Rows of token ids as documents without questions."""
+    shape = (len(rows), width)
     token_ids, segments = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     for place, row in enumerate(rows):
         token_ids[place, : len(row)], segments[place, : len(row)] = row, 1
