@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from setscore.baselines.base import batches, beside, finished, library, on_device, pretrained
-from setscore.calibration.objectives import best_cut
+from setscore.calibration.base import best_cut
 from setscore.errors import BackboneError, TemplateError
 from setscore.records import BoolArray, LabelSet, Progress, Scores, steps
 

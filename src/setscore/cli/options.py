@@ -14,11 +14,11 @@ import setscore.calibration as calibrations
 from setscore import scorers
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Columns, Dataset, find_source, load_files, read_documents, read_labels
-from setscore.datasets.documents import left_out
+from setscore.datasets.dataset import left_out
 from setscore.datasets.labels import LABEL_FILES
 from setscore.errors import DataFileError, LabelError, SetScoreError, brief
 from setscore.experiments import PAPER_SETS, prepare, prepare_file
-from setscore.experiments.slices import SLICES, Experiment
+from setscore.experiments.evaluation import SLICES, Experiment
 from setscore.records import LabelSet
 
 CALIBRATION = (

@@ -23,11 +23,10 @@ from setscore.datasets import Dataset
 from setscore.encoders import load_encoder
 from setscore.errors import SetScoreError, counted
 from setscore.experiments import saved
-from setscore.experiments.evaluation import Kind, Summary, over_trials
+from setscore.experiments.evaluation import SEED, Experiment, Summary, named, over_trials, split, trials
 from setscore.experiments.saved import open_folder, score_rows, weights_of
-from setscore.experiments.scored import Scored, named
+from setscore.experiments.scored import Kind, Scored
 from setscore.experiments.shortlists import EncodedOnce
-from setscore.experiments.slices import SEED, Experiment, split, trials
 from setscore.records import FloatArray, Progress
 from setscore.store import Store
 
