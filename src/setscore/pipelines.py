@@ -104,11 +104,9 @@ class ZeroShotPipeline:
 
 def ranked(prediction: Prediction, *, multi_label: bool) -> dict[str, list[Any]]:
     """`labels`, the best first, and their `scores`."""
-    names, log_odds = list(prediction.log_odds), np.array(list(prediction.log_odds.values()))
-    if multi_label or len(names) == 1:
-        scores = np.array(list(prediction.probabilities.values()))
-    else:
-        scores = softmax(log_odds)
+    names, alone = list(prediction.log_odds), multi_label or len(prediction.log_odds) == 1
+    values = np.array(list((prediction.probabilities if alone else prediction.log_odds).values()))
+    scores = values if alone else softmax(values)
     order = np.argsort(-scores, kind="stable")
     return {"labels": [names[i] for i in order], "scores": [float(scores[i]) for i in order]}
 

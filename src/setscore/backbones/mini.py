@@ -33,7 +33,7 @@ SPEC = MINI
 # Measured on two cores: smaller batches leave the matrix units idle, larger ones leave the cache.
 BATCH_TOKENS = 4096
 MANIFEST_BYTES = 65_536  # that are read of it
-GRID = 16  # documents are as wide as a multiple of this, so that many share a batch and none is rounded by its neighbours
+GRID = 16  # documents are as wide as a multiple of this: many share a batch, and none is rounded by its neighbours
 ROW_TOKENS = 2048  # beyond this, attention of a row's questions costs more than reading the document again
 
 

@@ -12,7 +12,7 @@ from setscore.cli import options
 from setscore.cli.classify import Allow, Classifier, Labels, model_of
 from setscore.cli.console import literal, progress, remark, results, watch_steps
 from setscore.datasets import Columns, read_documents
-from setscore.datasets.documents import left_out
+from setscore.datasets.dataset import left_out
 from setscore.errors import DataFileError, SetScoreError, counted
 from setscore.records import Document
 from setscore.suggesting import Suggestion

@@ -70,7 +70,10 @@ class Batcher:
 
     def __init__(self, limits: Limits) -> None:
         self.limits, self.metrics = limits, Metrics(lambda: self.waiting)
-        self._lines: tuple[deque[Job], deque[Job]] = (deque(), deque())  # those that wait for an answer, and the patient
+        self._lines: tuple[deque[Job], deque[Job]] = (
+            deque(),
+            deque(),
+        )  # of those that wait, and of the patient
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._arrived = asyncio.Event()
         self._rate = 20.0  # documents a second, as lately seen

@@ -1,6 +1,7 @@
 """What the server counts, for Prometheus."""
 
 from collections.abc import Callable
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -15,11 +16,9 @@ class Metrics:
 
     def __init__(self, waiting: Callable[[], float]) -> None:
         self._registry = CollectorRegistry()
-        made = {"registry": self._registry, "namespace": "setscore"}
+        made: dict[str, Any] = {"registry": self._registry, "namespace": "setscore"}
         self.requests = Counter("requests", "Requests by route and status.", ["route", "status"], **made)
-        self.seconds = Histogram(
-            "request_seconds", "From a request to its answer.", ["route"], buckets=SECONDS, **made
-        )
+        self.seconds = Histogram("request_seconds", "From a request to its answer.", ["route"], buckets=SECONDS, **made)
         self.documents = Counter("documents", "Documents that were classified.", **made)
         self.abandoned = Counter("abandoned", "Documents whose client left before they were classified.", **made)
         self.batches = Histogram("batch_documents", "Documents in a batch.", buckets=SIZES, **made)

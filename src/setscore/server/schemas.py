@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 
 # Neither blank nor with blanks around it, in Python's sense, so that no two names are one.
 Name = Annotated[StrictStr, Field(pattern=r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$")]
+Solid = Annotated[StrictStr, Field(pattern=r"[^\s\x00-\x1f\x7f-\x9f]")]  # not blank
 Share = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1)]
 
 
@@ -59,7 +60,7 @@ class AskedClassifier(Asked):
 class Explained(Strict):
     """A text whose sentences are weighed."""
 
-    text: Annotated[StrictStr, Field(pattern=r"[^\s\x00-\x1f\x7f-\x9f]")]
+    text: Solid
     labels: Labels | None = None
     classifier: Name | None = None
 
@@ -111,7 +112,7 @@ class ZeroShotParameters(Strict):
 class ZeroShot(Strict):
     """What `huggingface_hub.InferenceClient.zero_shot_classification` sends."""
 
-    inputs: Annotated[StrictStr, Field(pattern=r"[^\s\x00-\x1f\x7f-\x9f]")]
+    inputs: Solid
     parameters: ZeroShotParameters
 
 
@@ -126,8 +127,8 @@ class Scored(BaseModel):
 class Rerank(Strict):
     """Texts to put in order by how much each is about the query."""
 
-    query: Name
-    texts: Annotated[list[StrictStr], Field(min_length=1)]
+    query: Solid
+    texts: Annotated[list[Solid], Field(min_length=1)]
     raw_scores: StrictBool = False
     return_text: StrictBool = False
     truncate: StrictBool | None = None
@@ -140,14 +141,13 @@ class Ranked(BaseModel):
     text: str | None = None
 
 
-Text = StrictStr
-Pair = Annotated[list[StrictStr], Field(min_length=1, max_length=2)]
+Pair = Annotated[list[Solid], Field(min_length=1, max_length=2)]
 
 
 class Predict(Strict):
     """A text; a pair of a text and a label; or a list of lists of one or two of them."""
 
-    inputs: Text | Pair | Annotated[list[Pair], Field(min_length=1)]
+    inputs: Solid | Pair | Annotated[list[Pair], Field(min_length=1)]
     raw_scores: StrictBool = False
     truncate: StrictBool | None = None
     truncation_direction: Literal["left", "right", "Left", "Right"] | None = None
