@@ -7,6 +7,7 @@ from setscore.predictions import Prediction
 from setscore.records import Document
 
 MOST = 40  # sentences that are weighed; of a longer text several make one
+WEIGHED = 20_000  # characters of a text whose sentences are weighed: more than a model reads
 _END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=\S)|(?<=[。！？])\s*(?=\S)|\n+\s*(?=\S)")  # noqa: RUF001
 
 
@@ -21,6 +22,7 @@ def spans(text: str) -> list[tuple[int, int]]:
 
 def variants(text: str) -> tuple[list[tuple[int, int]], list[Document]]:
     """The sentences, and the document whole and without each of them; one sentence alone is weighed against nothing."""
+    text = text[:WEIGHED]
     cut = spans(text)
     cut = cut if len(cut) > 1 else []
     return cut, [Document(text), *(Document(text[:start] + text[end:]) for start, end in cut)]

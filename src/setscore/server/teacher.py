@@ -36,6 +36,7 @@ class Pupil:
     labels: LabelSet | None = None
     learned: int = 0  # answers that the classifier was fitted on
     wanted: bool = False  # whether to learn although few answers are new
+    changed: bool = False  # whether something has changed since work began
     ahead: dict[int, Suggestion] = field(default_factory=dict)  # by place, the most useful first
     proposals: dict[int, Prediction] = field(default_factory=dict)  # by place, of open documents
     working: asyncio.Task[None] | None = None
@@ -82,7 +83,7 @@ class Teacher:
     def poke(self, identifier: str, *, learn: bool = False) -> None:
         """Something has changed: works in the background if there is enough to do."""
         pupil = self.pupil(identifier)
-        pupil.wanted = pupil.wanted or learn
+        pupil.wanted, pupil.changed = pupil.wanted or learn, True
         if pupil.working is None or pupil.working.done():
             pupil.working = asyncio.get_running_loop().create_task(self._work(identifier))
 
@@ -102,11 +103,12 @@ class Teacher:
         return SetScoreClassifier(**{**params, "labels": labels, "store": self._store})
 
     async def _work(self, identifier: str) -> None:
-        """Learns as long as there is something new, then looks for the next documents."""
+        """Learns if there is enough that is new, then looks for the next documents; again if more came meanwhile."""
         try:
-            while await self._learn(identifier):
-                pass
-            await self._look_ahead(identifier)
+            while self.pupil(identifier).changed:
+                self.pupil(identifier).changed = False
+                await self._learn(identifier)
+                await self._look_ahead(identifier)
             self.pupil(identifier).error = None
         except SetScoreError as error:
             self.pupil(identifier).error = str(error)
@@ -116,23 +118,22 @@ class Teacher:
             log.exception("learning failed")
             self.pupil(identifier).error = "learning failed; the server's log says more."
 
-    async def _learn(self, identifier: str) -> bool:
-        """Whether there was something new to learn from."""
+    async def _learn(self, identifier: str) -> None:
+        """Fits and measures, if there are answers enough that it has not learned from."""
         pupil, labels = self.pupil(identifier), self._projects.get(identifier).labels
         done = self._projects.entries(identifier, DONE)
         new = abs(len(done) - pupil.learned)
         if len(done) < learning.LEAST or not (new >= HANDFUL or pupil.wanted or pupil.classifier is None):
-            return False
+            return
         pupil.wanted = False
         await self._ask(self._unfitted(labels), done)
         loop = asyncio.get_running_loop()
         fit = await loop.run_in_executor(self._thread, learning.learn, lambda: self._unfitted(labels), labels, done)
-        if self._projects.get(identifier).labels != labels:
-            return True
+        if self._projects.get(identifier).labels != labels:  # they were edited meanwhile
+            return
         self._projects.add_fit(identifier, fit)
         pupil = self.pupil(identifier)
         pupil.classifier, pupil.learned = learning.loaded(fit.classifier).set_params(store=self._store), len(done)
-        return bool(pupil.wanted)
 
     async def _look_ahead(self, identifier: str) -> None:
         """Which of the open documents come next; of very many, a sample is looked at."""
