@@ -47,6 +47,7 @@ def serve(
         listening = config.bind_socket()
     except SystemExit as error:  # uvicorn has told why
         raise SetScoreError(f"{host}:{port} cannot be listened on. Is another server there? Try --port 0.") from error
+    listening.listen(config.backlog)  # who comes while the server starts waits for it
     bound = listening.getsockname()[1]
     if started is not None:
         started(f"http://{f'[{host}]' if ':' in host else host}:{bound}")
