@@ -167,8 +167,8 @@ def compare(clients: int, seconds: float, rounds: int) -> dict[str, Any]:
     with server() as (process, port):
         asyncio.run(load(port, clients, min(2.0, seconds)))  # warm
         for number in range(rounds):
-            size = max(8, int(seconds * (statistics.mean(batched) if batched else 30)))
-            texts = documents(size, 10_000 + number)
+            count = max(8, int(seconds * (statistics.mean(batched) if batched else 30)))
+            texts = documents(count, 10_000 + number)
             _, took = timed(lambda texts=texts: classifier.classify(texts))  # type: ignore[misc]
             batched.append(len(texts) / took)
             seen, took = asyncio.run(load(port, clients, seconds, seed=number + 1))
@@ -176,9 +176,8 @@ def compare(clients: int, seconds: float, rounds: int) -> dict[str, Any]:
             resident.append(memory(process))
             together.seconds += seen.seconds
             together.statuses += seen.statuses
-            tell(
-                f"round {number + 1}: {served[-1]:.1f} served, {batched[-1]:.1f} in one batch, {resident[-1] / 1e6:.0f} MB"
-            )
+            size = f"{resident[-1] / 1e6:.0f} MB"
+            tell(f"round {number + 1}: {served[-1]:.1f} served, {batched[-1]:.1f} in one batch, {size}")
     return {
         "clients": clients,
         "served": statistics.median(served),

@@ -24,6 +24,7 @@ from setscore.server.settings import LOOPBACK, Settings
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": schemas.Refusal, "description": what}
     for status, what in {
+        400: "What was sent cannot be read.",
         401: "A key is needed.",
         404: "There is no such thing.",
         413: "More than one request may ask.",
@@ -90,7 +91,7 @@ async def _mistake(_: Request, error: Exception) -> Response:
 
 async def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
-    return JSONResponse(error.content(), error.status, headers=error.headers)
+    return JSONResponse(error.content(), error.status_code, headers=error.headers)
 
 
 async def _http(_: Request, error: Exception) -> Response:

@@ -2,17 +2,22 @@
 
 import math
 
+from starlette.exceptions import HTTPException
 
-class Refused(Exception):  # noqa: N818 -- it is an answer, not a mistake of ours
+
+class Refused(HTTPException):
     """An answer other than the one asked for: its status, what kind of mistake it is, and what to do."""
 
     def __init__(self, status: int, kind: str, message: str, *, retry_after: float | None = None) -> None:
-        super().__init__(message)
-        self.status, self.kind = status, kind
-        self.headers = {} if retry_after is None else {"Retry-After": str(max(1, math.ceil(retry_after)))}
+        again = {} if retry_after is None else {"Retry-After": str(max(1, math.ceil(retry_after)))}
+        super().__init__(status, message, again)
+        self.kind = kind
+
+    def __str__(self) -> str:
+        return self.detail
 
     def content(self) -> dict[str, str]:
-        return refusal(self.kind, str(self))
+        return refusal(self.kind, self.detail)
 
 
 def refusal(kind: str, message: str) -> dict[str, str]:

@@ -59,7 +59,7 @@ class Guard:
             self._check_key(scope)
             await self.app(scope, _limited(scope, receive, limit), told)
         except Refused as refused:
-            answer = JSONResponse(refused.content(), refused.status, headers=refused.headers)
+            answer = JSONResponse(refused.content(), refused.status_code, headers=refused.headers)
             await answer(scope, receive, told)
         finally:
             route = getattr(scope.get("route"), "path", "other")

@@ -2,12 +2,20 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 # Neither blank nor with blanks around it, in Python's sense, so that no two names are one.
 Name = Annotated[StrictStr, Field(pattern=r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$")]
 Solid = Annotated[StrictStr, Field(pattern=r"[^\s\x00-\x1f\x7f-\x9f]")]  # not blank
 Share = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1)]
+
+
+def _whole(value: object) -> object:
+    """In JSON 3.0 is a whole number too."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Count = Annotated[StrictInt, Field(ge=1, le=100_000), BeforeValidator(_whole)]
 
 
 class Strict(BaseModel):
@@ -41,7 +49,7 @@ Labels = Annotated[
 class Asked(Strict):
     documents: Documents
     threshold: Annotated[Share | None, Field(description="The probability from which a label applies.")] = None
-    top_k: Annotated[StrictInt, Field(ge=1, le=100_000)] | None = None
+    top_k: Count | None = None
 
 
 class AskedLabels(Asked):
