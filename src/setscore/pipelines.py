@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from setscore.backbones import BACKBONES, EMBEDDED, is_place, split_name
+from setscore.backbones import BACKBONES, EMBEDDED, Backbone, is_place, split_name
 from setscore.classifier import SetScoreClassifier
 from setscore.errors import LabelError, SetScoreError, TemplateError, unknown_name
 from setscore.predictions import Prediction
@@ -57,7 +57,7 @@ class ZeroShotPipeline:
     to 1; a single label has nothing to be compared with and keeps its own probability.
     """
 
-    model: str
+    model: str | Backbone
     attention: str
     competition: float | None = None
 

@@ -60,8 +60,6 @@ class Catalogue:
         """The classifier behind `setscore.pipeline`."""
         self._check_labels(labels)
         base = self._settings.described
-        if not isinstance(base.backbone, str):
-            raise invalid("this server has a backbone without a name, which the zero-shot route cannot ask.")
         asker = ZeroShotPipeline(base.backbone, base.attention, base.competition)
         return self._kept((tuple(labels), hypothesis), lambda: asker.classifier(labels, hypothesis))
 

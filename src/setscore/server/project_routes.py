@@ -16,7 +16,7 @@ from setscore.datasets.dataset import left_out
 from setscore.datasets.own import split_names
 from setscore.errors import unknown_name
 from setscore.records import Document, Label, LabelSet
-from setscore.server.errors import Refused, invalid
+from setscore.server.errors import Refused, invalid, unknown
 from setscore.server.projects import DONE, OPEN, Entry, Project, Projects
 from setscore.server.schemas import Labels, Name, Strict
 from setscore.server.service import Service
@@ -119,7 +119,11 @@ def _add_documents(app: FastAPI, projects: Projects, teacher: Teacher) -> None:
         found = projects.entries(identifier, status, label=label, start=start, most=PAGE)
         return [entry.to_dict() for entry in found]
 
-    @app.get("/projects/{identifier}/export")
+    @app.get(
+        "/projects/{identifier}/export",
+        response_class=Response,
+        responses={200: {"content": {"text/csv": {}, "application/x-ndjson": {}}}},
+    )
     def export(
         identifier: Identifier, form: Annotated[Literal["csv", "jsonl"], Query(alias="format")] = "jsonl"
     ) -> Response:
@@ -266,7 +270,7 @@ def _labels(row: InputRow, column: str, known: frozenset[str]) -> list[str] | No
 
 def _check_known(project: Project, names: Any) -> None:
     if strange := project.labels.unknown(names):
-        raise invalid(unknown_name("label", strange[0], project.labels.names))
+        raise unknown(unknown_name("label", strange[0], project.labels.names))
 
 
 def _inventory(labels: dict[str, str | None]) -> LabelSet:

@@ -18,20 +18,19 @@ def add(app: FastAPI, service: Service) -> None:
     """All of them."""
 
     @app.post("/classify", responses={200: {"model": schemas.Answer}}, response_model=None)
-    async def classify(request: Request, asked: schemas.AskedClassifier | schemas.AskedLabels) -> Response:
+    async def classify(
+        request: Request, asked: schemas.AskedLabels | schemas.AskedClassifier | schemas.Asked
+    ) -> Response:
         """Which labels apply to each document, in the order of the documents."""
         documents = [_document(one) for one in asked.documents]
-        labels = asked.labels if isinstance(asked, schemas.AskedLabels) else None
-        check_size(documents, [] if labels is None else [*labels, *labels.values()], service.limits)
-        if isinstance(asked, schemas.AskedClassifier):
-            classifier = service.catalogue.named(asked.classifier, asked.threshold)
-        elif labels is None and asked.competition is None:
-            classifier = service.catalogue.named(None, asked.threshold)
+        labels = asked.labels if isinstance(asked, schemas.AskedLabels) else {}
+        check_size(documents, [*labels, *labels.values()], service.limits)
+        if isinstance(asked, schemas.AskedLabels):
+            given = {"threshold": asked.threshold, "competition": asked.competition}
+            classifier = service.catalogue.described(labels, **given)
         else:
-            inventory = _names(service, labels)
-            classifier = service.catalogue.described(
-                inventory, threshold=asked.threshold, competition=asked.competition
-            )
+            name = asked.classifier if isinstance(asked, schemas.AskedClassifier) else None
+            classifier = service.catalogue.named(name, asked.threshold)
         found = await service.classify(request, classifier, documents)
         return JSONResponse({"predictions": [one.top(asked.top_k).to_dict() for one in found]})
 
@@ -89,12 +88,3 @@ def _document(given: str | schemas.DocumentIn) -> Document:
     if isinstance(given, str):
         return Document(given)
     return Document(given.text, given.id or "", None if given.candidates is None else tuple(given.candidates))
-
-
-def _names(service: Service, labels: dict[str, str | None] | None) -> dict[str, str | None]:
-    """The labels of a request, or those of the server, with their descriptions."""
-    if labels is not None:
-        return labels
-    default = service.catalogue.default()
-    inventory = default.labels_ if hasattr(default, "fitted_") else default.labels
-    return {label.name: label.description for label in inventory.labels}

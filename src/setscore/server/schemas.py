@@ -7,7 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 # Neither blank nor with blanks around it, in Python's sense, so that no two names are one.
 Name = Annotated[StrictStr, Field(pattern=r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$")]
 Solid = Annotated[StrictStr, Field(pattern=r"[^\s\x00-\x1f\x7f-\x9f]")]  # not blank
-Share = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1)]
+Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 
 
 def _whole(value: object) -> object:
@@ -42,20 +42,27 @@ class DocumentIn(Strict):
 Documents = Annotated[list[StrictStr | DocumentIn], Field(min_length=1, description="Texts, or objects with a text.")]
 Labels = Annotated[
     dict[Name, Name | None],
-    Field(min_length=1, description="Names, each with a description or null.", examples=[{"oil": None}]),
+    Field(
+        min_length=1,
+        description="Names, each with a description or null.",
+        examples=[{"oil": None}],
+        json_schema_extra={"additionalProperties": False},  # names that are none
+    ),
 ]
 
 
 class Asked(Strict):
+    """Documents for the labels that the server was started with."""
+
     documents: Documents
     threshold: Annotated[Share | None, Field(description="The probability from which a label applies.")] = None
     top_k: Count | None = None
 
 
 class AskedLabels(Asked):
-    """Documents and the labels to ask of them. Without labels, those that the server was started with."""
+    """Documents and the labels to ask of them."""
 
-    labels: Labels | None = None
+    labels: Labels
     competition: Annotated[Share | None, Field(description="How much labels compete; 0 asks each for itself.")] = None
 
 
