@@ -82,9 +82,9 @@ export async function tryView(main, shared) {
       cut.style.left = `${100 * state.threshold}%`;
       return make("li", {}, make(`button.bar${share >= state.threshold ? ".applies" : ""}`, {
         type: "button", "data-label": name, "aria-pressed": String(state.label === name),
-        "aria-label": `${name}, ${percent(share)}${share >= state.threshold ? ", applies" : ""}`,
         onclick: () => { state.label = state.label === name ? null : name; drawBars(); explain(state.label); } },
-      make("span.name", {}, name), make("span.track", {}, fill(share), cut), make("span.share", {}, percent(share))));
+      make("span.name", {}, name), make("span.track", {}, fill(share), cut),
+      make("span.share", {}, percent(share), share >= state.threshold && make("span.unseen", {}, " applies"))));
     }));
     if (focused) [...results.querySelectorAll("button")].find((one) => one.dataset.label === focused)?.focus();
   }
@@ -128,8 +128,7 @@ export async function tryView(main, shared) {
       try {
         const labels = Object.fromEntries(texts.map((text) => [text, null]));
         const { predictions: [answer] } = await api.post("/classify", { documents: [current()], labels, competition: 0 });
-        found.replaceChildren(...texts.map((text) => make("li", {}, make("button.bar", { type: "button",
-          "aria-label": `${text}, ${percent(answer.probabilities[text])}. Use this wording.`,
+        found.replaceChildren(...texts.map((text) => make("li", {}, make("button.bar", { type: "button", title: "Use this wording",
           onclick: () => { use(text); document.getElementById("dialog").close(); } },
         make("span.name", {}, text), make("span.track", {}, fill(answer.probabilities[text])),
         make("span.share", {}, percent(answer.probabilities[text]))))));
