@@ -15,8 +15,9 @@ NAMES = ("oil", "music")
 
 def candidates(probabilities, vectors=None, errors=()):
     p = np.array(probabilities, dtype=float)
-    scores = Scores(p, np.ones(p.shape, dtype=bool), np.zeros(len(p), dtype=bool), 0)
-    found = Predictions(
+    away = np.eye(len(p)) if vectors is None else np.array(vectors, dtype=float)
+    scores = Scores(p, np.ones(p.shape, dtype=bool), np.zeros(len(p), dtype=bool), 0, vectors=away)
+    return Predictions(
         label_names=NAMES,
         ids=tuple(f"document {row}" for row in range(len(p))),
         probabilities=p,
@@ -28,11 +29,10 @@ def candidates(probabilities, vectors=None, errors=()):
         regime="zero-shot",
         competition=0.0,
     )
-    return found, np.eye(len(p)) if vectors is None else np.array(vectors, dtype=float)
 
 
 def chosen(found, n=1, known=None):
-    return suggest(*found, n, known)
+    return suggest(found, n, known)
 
 
 def test_the_doubtful_one_comes_first():

@@ -253,6 +253,7 @@ class Scores:
     truncated: BoolArray  # [n_documents] True where only the beginning of the document was read
     forwards: int  # passes over a document that the scores cost
     details: Mapping[str, FloatArray] = field(default_factory=dict)  # what a scorer reports besides, a row a document
+    vectors: FloatArray | None = None  # [n_documents, d] of length 1, where they were asked for and came along
 
     def warn(self) -> None:
         """Tells whoever called the classifier's method how many documents were truncated, if any were."""

@@ -42,14 +42,16 @@ class Suggestion:
     reasons: tuple[str, ...]
 
 
-def suggest(predictions: Predictions, vectors: FloatArray, n: int, known: Known | None) -> list[Suggestion]:
+def suggest(predictions: Predictions, n: int, known: Known | None) -> list[Suggestion]:
     """The `n` documents to label next, the best first; fewer where the others are copies of what is `known`.
 
-    vectors [n_documents, d] of length 1. What could not be scored is not suggested.
+    The predictions come with vectors. What could not be scored is not suggested.
     """
     if n < 1:
         raise SetScoreError(f"at least one document is to be suggested, got n={n}.")
-    names, p = predictions.label_names, predictions.probabilities
+    names, p, vectors = predictions.label_names, predictions.probabilities, predictions.scores.vectors
+    if vectors is None:
+        raise SetScoreError("suggestions need the documents' vectors: classify with embed=True.")
     counts = np.zeros(len(names), dtype=np.int64) if known is None else known.gold.sum(axis=0)
     labelled = vectors[:0] if known is None or not known.vectors.shape[1] else known.vectors
     usable = np.array([row not in predictions.errors for row in range(len(predictions))], dtype=np.bool_)

@@ -279,7 +279,7 @@ def test_imports_stay_cheap(tmp_path, statement, absent):
 
 def test_files_stay_short():
     lines = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in MODULES.items()}
-    assert lines["setscore.classifier"] <= 340
+    assert lines["setscore.classifier"] <= 370
     assert {name: count for name, count in lines.items() if count > 400} == {}
 
 

@@ -10,13 +10,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from setscore.backbones.mini import GRID, SPEC, default_folder, load_files
+from setscore.backbones.mini import EMBEDDED_TOKENS, SPEC, default_folder, embedding_batches, load_files
 from setscore.backbones.tokens import TextTokenizer
 from setscore.records import IntArray
 
 READ = 256  # tokens of a text; the vectors that training aimed at saw no more
-# Measured on two cores: a text alone leaves the matrix units idle, a larger batch leaves the cache.
-BATCH_TOKENS = 2048
 
 Vectors = npt.NDArray[np.float32]
 
@@ -37,33 +35,9 @@ def sentence_encoder(
 
 
 def batches(
-    texts: Sequence[str], tokenizer: TextTokenizer, read: int = READ, batch_tokens: int = BATCH_TOKENS
+    texts: Sequence[str], tokenizer: TextTokenizer, read: int = READ, batch_tokens: int = EMBEDDED_TOKENS
 ) -> Iterator[tuple[list[int], dict[str, IntArray]]]:
-    """Numbers of texts of one width, and what the graph is fed for their embeddings: no slot, so no head."""
+    """Numbers of texts of like length, and what the graph is fed for their embeddings."""
     begin, end = tokenizer.special(*SPEC.begin), tokenizer.special(*SPEC.after_document)
     room = read - len(begin) - len(end)
-    rows = [begin + tokenizer.first_ids(text, room) + end for text in texts]
-    by_width: dict[int, list[int]] = {}  # a text is as wide in a batch as it is alone, so that its vector is the same
-    for number, row in enumerate(rows):
-        by_width.setdefault(-(-len(row) // GRID) * GRID, []).append(number)
-    for width, numbers in by_width.items():
-        size = max(1, batch_tokens // width)
-        for start in range(0, len(numbers), size):
-            batch = numbers[start : start + size]
-            yield batch, _inputs([rows[place] for place in batch], width)
-
-
-def _inputs(rows: Sequence[tuple[int, ...]], width: int) -> dict[str, IntArray]:
-    """Rows of token ids as documents without questions."""
-    shape = (len(rows), width)
-    token_ids, segments = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    for place, row in enumerate(rows):
-        token_ids[place, : len(row)], segments[place, : len(row)] = row, 1
-    return {
-        "token_ids": token_ids,
-        "positions": np.ascontiguousarray(np.broadcast_to(np.arange(shape[1], dtype=np.int64), shape)),
-        "segments": segments,
-        "slots": np.zeros((shape[0], 0), dtype=np.int64),
-        "words": np.zeros(0, dtype=np.int64),
-        "embedded": np.arange(shape[0], dtype=np.int64),
-    }
+    return embedding_batches([begin + tokenizer.first_ids(text, room) + end for text in texts], batch_tokens)
