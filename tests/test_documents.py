@@ -44,7 +44,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 RUN = {"setscore", "cat", "echo", "head", "printf"}
 SKIPPED = {"make", "pip install", "sphinx-build", "python -m recipes.export"}
-LANGUAGES = {"python", "bash", "text", "yaml", "json", "{toctree}", "{eval-rst}"}
+LANGUAGES = {"python", "bash", "text", "yaml", "json", "{toctree}", "{eval-rst}", "{literalinclude}"}
 WIDTH = 120  # columns of the terminal that commands believe to have
 TOLERANCE = 0.1  # of numbers with a decimal point and, as 10 points, of percentages: int8 may differ between machines
 

@@ -106,7 +106,7 @@ def serve_command(
 
         setscore serve --labels labels.yaml --port 9000
 
-        setscore serve --classifier tickets.json --classifier mails.json --no-page --log-requests
+        setscore serve --classifier tickets.json --classifier mails.zip --no-page --log-requests
 
         setscore serve --host 0.0.0.0 --api-key-file key.txt --allow-host labels.example.org
     """

@@ -1,6 +1,5 @@
 """What is learned from the answers of a project, how good that is on unseen documents, and what to ask next."""
 
-import json
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -93,17 +92,17 @@ def suggested(classifier: SetScoreClassifier, entries: Sequence[Entry], n: int) 
     return [(entries[one.index].place, one) for one in found]
 
 
-def saved(classifier: SetScoreClassifier) -> str:
-    """The file that `SetScoreClassifier.load` reads, as text."""
+def saved(classifier: SetScoreClassifier) -> bytes:
+    """The one file that `SetScoreClassifier.load` reads."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "classifier.json"
+        path = Path(folder) / "classifier.zip"
         classifier.save(path)
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes()
 
 
-def loaded(text: str) -> SetScoreClassifier:
+def loaded(data: bytes) -> SetScoreClassifier:
     """What `saved` wrote. It came from this server, and still goes through every check of a file."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "classifier.json"
-        path.write_text(json.dumps(json.loads(text)), encoding="utf-8")
+        path = Path(folder) / "classifier.zip"
+        path.write_bytes(data)
         return SetScoreClassifier.load(path)

@@ -189,14 +189,18 @@ def _add_learning(app: FastAPI, projects: Projects, teacher: Teacher) -> None:
         last = None if fit is None else dict(fit.measured) | {"documents": fit.documents}
         return {"state": teacher.state(identifier), "counts": dict(project.counts), "last": last, "curve": curve}
 
-    @app.get("/projects/{identifier}/classifier")
+    @app.get(
+        "/projects/{identifier}/classifier",
+        response_class=Response,
+        responses={200: {"content": {"application/zip": {}}}},
+    )
     async def classifier(identifier: Identifier) -> Response:
         """The classifier, as `setscore classify --classifier` and `SetScoreClassifier.load` read it."""
         await asyncio.to_thread(projects.get, identifier)
         fit = await asyncio.to_thread(projects.last_fit, identifier)
         if fit is None:
             raise Refused(404, "not_found", "nothing has been learned yet. Label some documents first.")
-        return _download(fit.classifier, "application/json", f"{identifier}.json")
+        return _download(fit.classifier, "application/zip", f"{identifier}.zip")
 
 
 async def _shown(  # noqa: PLR0917
@@ -292,5 +296,5 @@ def _csv(project: Project, entries: list[Entry]) -> str:
     return made.getvalue()
 
 
-def _download(text: str, kind: str, name: str) -> Response:
-    return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
+def _download(content: str | bytes, kind: str, name: str) -> Response:
+    return Response(content, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})

@@ -31,7 +31,7 @@ CREATE TABLE history (
 );
 CREATE TABLE fits (
     project TEXT NOT NULL REFERENCES projects ON DELETE CASCADE, at REAL NOT NULL, documents INTEGER NOT NULL,
-    measured TEXT NOT NULL, classifier TEXT NOT NULL
+    measured TEXT NOT NULL, classifier BLOB NOT NULL
 );
 """
 
@@ -70,7 +70,7 @@ class Fit:
 
     documents: int
     measured: Mapping[str, Any]
-    classifier: str
+    classifier: bytes
 
 
 class Projects:

@@ -34,7 +34,7 @@ export async function learnView(main, shared) {
       await look();
     } catch (error) { shared.show(error); }
   };
-  const take = () => api.download(`${at}/classifier`, `${project.name}.json`).catch(shared.show);
+  const take = () => api.download(`${at}/classifier`, `${project.name}.zip`).catch(shared.show);
 
   function draw({ state, counts, last, curve }) {
     const few = counts.done < state.least;
