@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from setscore.errors import (
     TruncationWarning,
     brief,
     counted,
+    known_names,
+    nearest,
     plural,
     unknown_name,
 )
@@ -176,11 +179,16 @@ class LabelSet:
                 else:
                     unknown[name] = unknown.get(name, 0) + 1
         if unknown:
-            counts = ", ".join(f"{brief(name)} ({counted(count, 'time')})" for name, count in list(unknown.items())[:5])
-            first = unknown_name(what, next(iter(unknown)), self.names)
+            told = []
+            for name, count in islice(unknown.items(), 5):
+                near = nearest(name, self.names)
+                hint = f", did you mean {near!r}?" if near else ""
+                told.append(f"{brief(name)} ({counted(count, 'time')}{hint})")
             total = sum(unknown.values())
             are = plural(total, "is", "are")
-            raise LabelError(f"{counted(total, what)} {are} not in the inventory: {counts}. {first}")
+            raise LabelError(
+                f"{counted(total, what)} {are} not in the inventory: {', '.join(told)}. {known_names(self.names)}"
+            )
         return matrix
 
     def sets(self, decided: npt.NDArray[Any]) -> list[set[str]]:
