@@ -29,6 +29,7 @@ from setscore.cli.estimate import estimate
 from setscore.cli.evaluate import evaluate
 from setscore.cli.headroom import headroom
 from setscore.cli.models import models
+from setscore.cli.serve import serve_command
 from setscore.cli.shortlist import shortlist
 from setscore.cli.suggest import suggest
 from setscore.errors import SetScoreError
@@ -43,6 +44,7 @@ USE: dict[str, Callable[..., None]] = {
     "calibrate": calibrate,
     "evaluate": evaluate,
     "diagnose": diagnose,
+    "serve": serve_command,
     "models": models,
 }
 RESEARCH: dict[str, Callable[..., None]] = {
@@ -54,7 +56,7 @@ RESEARCH: dict[str, Callable[..., None]] = {
     "baseline": baseline,
     "datasets": datasets,
 }
-WITHOUT_ARGUMENTS = ("models", "datasets")  # do something when called bare; the others show their help
+WITHOUT_ARGUMENTS = ("models", "datasets", "serve")  # do something when called bare; the others show their help
 
 
 class Commands(TyperGroup):
