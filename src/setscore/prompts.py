@@ -11,7 +11,7 @@ from setscore.errors import TemplateError, VerbalizerError, unknown_name
 from setscore.records import Query, Slot, text_problem
 
 # The paper's prompt (appendix "Verbatim prompt templates"), unwrapped. The answer slot follows "Answer:" directly: the
-# leading space belongs to the verbalizer. The other layouts stand elsewhere in the paper: in its setup, in its body and,
+# leading space belongs to the verbalizer. The other layouts stand elsewhere in the paper: in its setup, its body and,
 # with a full stop after the document, in its remarks (Q1).
 LAYOUTS = {
     "paper": "Document:\n{document}\n\nQuestion: {question}\nAnswer:",
