@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from setscore.experiments.evaluation import Trial
+from setscore.experiments.evaluation import Trial, trials
 from setscore.experiments.saved import find_saved, one_saved
 from setscore.experiments.scored import Scored
-from setscore.experiments.slices import trials
 
 
 def check_scores(folder: Path) -> None:

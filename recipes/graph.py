@@ -1,6 +1,6 @@
 """The embedded model as an ONNX graph, in fp32 or in int8.
 
-One graph serves both attention modes. Its rows follow the grid that `setscore.backbones.packing` lays out:
+One graph serves both attention modes. Its rows follow the grid that `setscore.backbones.asking` lays out:
 
     columns 0 .. D-1              the document: segment 1
     columns D+(j-2)L .. +L-1      question j:   segment j = 2, 3, ...

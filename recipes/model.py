@@ -2,7 +2,7 @@
 
 Tensor names are those that graph.py reads. Packed rows hold several examples, so a token carries two numbers: its
 **part** (which example, 0 for padding) and its **segment** (1 the document, 2.. one per question). It sees its part's
-document and its own segment, as in src/setscore/backbones/packing.py.
+document and its own segment, as in src/setscore/backbones/asking.py.
 """
 
 from collections.abc import Mapping

@@ -23,8 +23,8 @@ from benchmarks.saved import saved_pool
 from recipes.model import Mini, build
 from setscore import SetScoreClassifier
 from setscore.backbones import Attention
+from setscore.backbones.asking import Documents
 from setscore.backbones.mini import MiniBackbone
-from setscore.backbones.packing import Documents
 from setscore.calibration import make
 from setscore.datasets.dataset import draw_rows
 from setscore.errors import TruncationWarning

@@ -63,7 +63,7 @@ def labelled_sets(folder: Path, documents: int) -> dict[str, dict[str, Any]]:
     """Labels as they are asked, documents and gold label numbers by the set's name; one that is not there is told."""
     from setscore.errors import DataFileError  # here: a machine that only trains need not have the package
     from setscore.experiments import PAPER_SETS
-    from setscore.experiments.slices import SEED, prepare
+    from setscore.experiments.evaluation import SEED, prepare
 
     found = {}
     for name in PAPER_SETS:

@@ -232,7 +232,8 @@ def public(module: ModuleType) -> set[str]:
 
 @pytest.mark.parametrize("name", ["metrics", "datasets", "experiments", "experiments.report", "experiments.yardsticks",
                                   "experiments.pictures", "calibration", "experiments.comparison",
-                                  "experiments.diagnosis", "experiments.scored", "experiments.saved", "scorers",
+                                  "experiments.diagnosis", "experiments.scored", "experiments.evaluation",
+                                  "experiments.saved", "scorers",
                                   "theory", "fitting", "persistence", "predictions", "store", "encoders", "shortlist",
                                   "backbones.cached"])  # fmt: skip
 def test_every_public_name_is_listed(name: str) -> None:

@@ -12,7 +12,7 @@ from benchmarks.pages import scorer_results, scorer_shards
 from benchmarks.pages.scorer_shards import KIND, full_precision, learned, recipe, workers
 from setscore import SetScoreClassifier
 from setscore.experiments import prepare, trials
-from setscore.experiments.scored import changed, score_dataset
+from setscore.experiments.evaluation import changed, score_dataset
 from setscore.store import MemoryStore
 
 SCORERS = ("per_label", "unary", "milp")

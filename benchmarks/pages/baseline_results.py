@@ -31,9 +31,9 @@ from setscore.experiments import PAPER_SETS, Summary, prepare
 from setscore.experiments.baselines import BaselineReport, measure_baseline
 from setscore.experiments.blending import score_blend
 from setscore.experiments.ensembles import measure_ensembles
+from setscore.experiments.evaluation import Experiment
 from setscore.experiments.report import score_parts
 from setscore.experiments.saved import open_folder
-from setscore.experiments.slices import Experiment
 from setscore.experiments.training import training_documents
 
 METHODS = ("cosine", "linear", "setfit")

@@ -23,7 +23,8 @@ from benchmarks.saved import saved_pool
 from setscore.calibration import ConformalCalibration
 from setscore.datasets.dataset import draw_rows
 from setscore.experiments import Scored, paper
-from setscore.experiments.evaluation import UNFITTED, VALIDATION_SIZE
+from setscore.experiments.evaluation import VALIDATION_SIZE
+from setscore.experiments.scored import UNFITTED
 
 FIRST_WEIGHTS = Path(__file__).with_name("first_weights.json")
 OURS = ("auto", "auto + own-cosine", "paper", UNFITTED)

@@ -29,8 +29,7 @@ from benchmarks.common import SEEDS, options, table
 from benchmarks.pages.scorer_shards import KIND, Places, files_of, joined, recipe, rows_of, score_all
 from setscore.errors import SetScoreError
 from setscore.experiments.comparison import Timed, decided
-from setscore.experiments.evaluation import Spread
-from setscore.experiments.slices import trials
+from setscore.experiments.evaluation import Spread, trials
 from setscore.experiments.yardsticks import label_prior
 
 SCORERS = (

@@ -18,9 +18,8 @@ from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset
 from setscore.errors import SetScoreError
 from setscore.experiments.comparison import Timed, check_depth, score_timed
-from setscore.experiments.evaluation import Trial
-from setscore.experiments.scored import Scored, changed
-from setscore.experiments.slices import prepare, trials
+from setscore.experiments.evaluation import Trial, changed, prepare, trials
+from setscore.experiments.scored import Scored
 from setscore.fitting import Fitted
 from setscore.prompts import Template
 from setscore.records import LabelSet

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from setscore.backbones.asking import Documents, Question, Row, fit_blocks, make_rows
 from setscore.backbones.native.architecture import Architecture
 from setscore.backbones.native.experts import Experts
 from setscore.backbones.native.layout import Layout, Part, lay_out
 from setscore.backbones.native.model import Layer, Transformer
 from setscore.backbones.native.operations import rms_norm, rotate, rotation, swiglu
-from setscore.backbones.packing import Documents, Question, Row, fit_blocks, make_rows
 from setscore.backbones.running import in_batches
 
 QUESTION = 20  # tokens, the slot is the last

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setscore.backbones.packing import Question, make_batches, make_rows, pack
+from setscore.backbones.asking import Question, make_batches, make_rows, pack
 
 token_lists = st.lists(st.integers(1, 30_000), min_size=1, max_size=12).map(tuple)
 

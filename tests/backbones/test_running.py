@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 import torch
 
 from setscore.backbones import running
-from setscore.backbones.packing import Question, Row
+from setscore.backbones.asking import Question, Row
 from setscore.errors import BackboneError
 
 

@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 from slices import NOT_ASKED, biased, f1
 
-from setscore.calibration import AutoCalibration, LevelledCalibration, ShrunkCalibration, TemperatureCalibration
-from setscore.calibration.auto import CANDIDATES
+from setscore.calibration import (
+    CANDIDATES,
+    AutoCalibration,
+    LevelledCalibration,
+    ShrunkCalibration,
+    TemperatureCalibration,
+)
 from setscore.calibration.base import assign_folds
 from setscore.metrics import decision_metrics
 

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from scipy.special import expit
 from slices import NOT_ASKED, biased, f1, slices
 
-from setscore.calibration import AutoCalibration, LevelledCalibration, PlattCalibration, restore
-from setscore.calibration.auto import LabelByLabel
+from setscore.calibration import AutoCalibration, LabelByLabel, LevelledCalibration, PlattCalibration, restore
 from setscore.calibration.platt import OWN, common_strengths
 
 

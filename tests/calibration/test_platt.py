@@ -8,8 +8,7 @@ from scipy.special import expit
 from slices import NOT_ASKED, biased, slices
 
 from setscore.calibration import PlattCalibration, TemperatureCalibration
-from setscore.calibration.base import assign_folds
-from setscore.calibration.objectives import steady_thresholds
+from setscore.calibration.base import assign_folds, steady_thresholds
 from setscore.calibration.platt import STRENGTHS, common_strengths, newton
 from setscore.metrics import probability_metrics
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setscore.datasets import Columns, count_documents, formats, json_array, read_documents, read_stream, workbook
-from setscore.datasets.documents import Ids
+from setscore.datasets.dataset import Ids
 from setscore.datasets.workbook import OtherSheetsWarning
 from setscore.errors import DataFileError, MissingExtraError
 from setscore.records import Document

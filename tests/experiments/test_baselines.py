@@ -10,8 +10,8 @@ from setscore.baselines import load_baseline
 from setscore.errors import DataFileError
 from setscore.experiments import baselines, prepare
 from setscore.experiments.baselines import measure_baseline
+from setscore.experiments.evaluation import trials
 from setscore.experiments.saved import one_saved
-from setscore.experiments.slices import trials
 from setscore.experiments.training import training_documents
 
 SEEDS = (13, 17)

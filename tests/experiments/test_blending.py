@@ -8,8 +8,8 @@ import pytest
 from setscore import SetScoreClassifier
 from setscore.experiments import report
 from setscore.experiments.blending import before_fit, score_blend, weigh
+from setscore.experiments.evaluation import trials
 from setscore.experiments.saved import one_saved
-from setscore.experiments.slices import trials
 from setscore.store import open_store
 
 NAME, SEEDS = "own-cosine", (13, 17)

@@ -10,7 +10,7 @@ from setscore.datasets import Dataset
 from setscore.errors import SetScoreError
 from setscore.experiments import prepare_file
 from setscore.experiments.comparison import compare_scorers, score_timed
-from setscore.experiments.slices import trials
+from setscore.experiments.evaluation import trials
 from setscore.metrics import decision_metrics
 from setscore.records import LabelSet
 from setscore.store import MemoryStore

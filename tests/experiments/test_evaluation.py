@@ -8,7 +8,8 @@ import pytest
 import setscore.calibration as calibrations
 from setscore.errors import SetScoreError
 from setscore.experiments import Scored, cross_validated, evaluate, over_seeds, score_dataset
-from setscore.experiments.evaluation import SameSliceWarning, draw_trials, flattery, oracles, unfitted
+from setscore.experiments.evaluation import draw_trials, oracles
+from setscore.experiments.scored import SameSliceWarning, flattery, unfitted
 from setscore.metrics import decision_metrics
 
 KINDS = tuple(calibrations.CALIBRATIONS)

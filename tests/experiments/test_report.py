@@ -11,9 +11,9 @@ from setscore import SetScoreClassifier
 from setscore.backbones.mini import default_folder
 from setscore.errors import DataFileError, MissingExtraError
 from setscore.experiments import prepare, prepare_file, report
-from setscore.experiments.evaluation import fit
+from setscore.experiments.evaluation import trials
 from setscore.experiments.pictures import reliability_diagram
-from setscore.experiments.slices import trials
+from setscore.experiments.scored import fit
 from setscore.metrics import by_group
 from setscore.store import MemoryStore
 

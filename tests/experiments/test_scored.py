@@ -4,13 +4,13 @@ from fakes import FakeBackbone
 
 from setscore import SetScoreClassifier, __version__
 from setscore.errors import DocumentError, LabelError, SetScoreError, TruncationWarning
-from setscore.experiments import Scored, score_dataset, scored
+from setscore.experiments import Scored, evaluation, score_dataset
 from setscore.store import MemoryStore
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(scored, "BLOCK_QUESTIONS", 30)  # ten documents of three labels
+    monkeypatch.setattr(evaluation, "BLOCK_QUESTIONS", 30)  # ten documents of three labels
 
 
 def test_scores_are_those_of_the_classifier(dataset, classifier):

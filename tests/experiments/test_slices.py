@@ -4,8 +4,8 @@ from made_up import write_goemotions
 from setscore.datasets import load_files
 from setscore.errors import SetScoreError
 from setscore.experiments import PAPER_SETS, prepare, prepare_file, trials
+from setscore.experiments.evaluation import split
 from setscore.experiments.report import score_parts
-from setscore.experiments.slices import split
 
 
 def test_development_scores_one_pool(data):

@@ -13,7 +13,7 @@ from scipy.special import erf, softmax
 
 from recipes.graph import Shape, export, layer_weight
 from recipes.quantize import COPIES, WEIGHT_LIMIT, Observed, merge, quantize
-from setscore.backbones.packing import Question, make_rows, pack
+from setscore.backbones.asking import Question, make_rows, pack
 
 SHAPE = Shape(layers=3, width=32, heads=4)
 VOCABULARY, POSITIONS = 50, 64

@@ -15,8 +15,8 @@ from setscore.backbones import load_backbone
 from setscore.backbones.tokens import TextTokenizer
 from setscore.prompts import Template
 from setscore.records import LabelSet
-from setscore.scorers import PerLabelScorer, per_label, windows
-from setscore.scorers.windows import MOST_CHARACTERS_OF_A_TOKEN, Reading, read_document, split_document
+from setscore.scorers import PerLabelScorer, per_label
+from setscore.scorers.per_label import MOST_CHARACTERS_OF_A_TOKEN, Reading, read_document, split_document
 
 KINDS = [*tokenizer_kinds.KINDS, "setscore-mini"]
 PIECES = ["word ", "x", " ", "word", "🙂", "日本", "[MASK]", "é", "e\u0301", "a.b,", "\n", "internationalisation "]
@@ -65,7 +65,7 @@ def test_windows_and_flags_are_those_of_the_whole_text(kind, text, room, most, o
     found, truncated = read_document(backbone, text, reading, room=room, most=most)
     expected, more = read_whole(backbone, text, reading, room=room, most=most)
     last = MOST_CHARACTERS_OF_A_TOKEN * room * wanted
-    if reach(backbone, text, room * wanted) <= last - windows.UNSURE:
+    if reach(backbone, text, room * wanted) <= last - per_label.UNSURE:
         assert (found, truncated) == (expected, more)
     else:  # blanks or an endless word: it is cut, and says so
         assert truncated or (found, truncated) == (expected, more)

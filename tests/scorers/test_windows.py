@@ -10,7 +10,7 @@ from setscore.errors import BackboneError, SetScoreError
 from setscore.prompts import Template
 from setscore.records import LabelSet
 from setscore.scorers import PerLabelScorer
-from setscore.scorers.windows import POOLS, Reading, document_room, pool_windows, split_document, window_cuts
+from setscore.scorers.per_label import POOLS, Reading, document_room, pool_windows, split_document, window_cuts
 
 BACKBONE = load_backbone("setscore-mini")
 words = st.lists(

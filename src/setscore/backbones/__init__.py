@@ -5,7 +5,7 @@ from pathlib import Path
 from types import ModuleType
 
 from setscore.backbones.base import Attention, Backbone, BackboneSpec, Emitter, MassReader
-from setscore.backbones.options import DEFAULT, RunOptions, split_name, with_allowances
+from setscore.backbones.options import DEFAULT, RunOptions, split_name
 from setscore.backbones.specs import EMBEDDED, KNOWN, SPECS
 from setscore.errors import BackboneError, MissingExtraError, unknown_name
 from setscore.prompts import Verbalizer
@@ -13,6 +13,7 @@ from setscore.prompts import Verbalizer
 __all__ = [
     "BACKBONES",
     "EMBEDDED",
+    "KNOWN",
     "Attention",
     "Backbone",
     "BackboneSpec",
@@ -27,7 +28,6 @@ __all__ = [
     "split_name",
     "with_allowances",
 ]
-
 _NATIVE, _MINI = "setscore.backbones.native.backbone", "setscore.backbones.mini"
 # Each module holds spec_of(name, options) and load(name, *, attention, verbalizer, threads, options).
 BACKBONES = dict.fromkeys(EMBEDDED, _MINI) | dict.fromkeys(SPECS, _NATIVE)
@@ -121,3 +121,12 @@ def load_backbone(
         base, attention=mode, verbalizer=Verbalizer.of(verbalizer), threads=threads, options=options
     )
     return backbone
+
+
+def with_allowances(name: str, allow: tuple[str, ...]) -> str:
+    """A backbone's name, its options as they are but for what is allowed: that is `allow` and nothing else."""
+    base, _, query = name.partition("?")
+    kept = [part for part in query.split("&") if part and part.partition("=")[0] != "allow"]
+    wanted = [f"allow={','.join(allow)}"] if allow else []
+    options = "&".join([*kept, *wanted])
+    return f"{base}?{options}" if options else base

@@ -16,12 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
+from setscore.backbones.asking import Adjustment, AskingBackbone, Documents, Prompter, Row, make_rows
 from setscore.backbones.base import Attention, BackboneSpec
 from setscore.backbones.checkpoints import WeightFiles
 from setscore.backbones.host import free_host_bytes, peak_memory
 from setscore.backbones.options import RunOptions
-from setscore.backbones.packing import Documents, Row, make_rows
 from setscore.backbones.shelf import SHELF, NoRoomError
 from setscore.backbones.specs import FAMILY_SPECS
 from setscore.backbones.tokens import TextTokenizer

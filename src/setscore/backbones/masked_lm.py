@@ -12,13 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
+from setscore.backbones.asking import Adjustment, AskingBackbone, Documents, Prompter, Row, make_rows
 from setscore.backbones.base import Attention, BackboneSpec
 from setscore.backbones.checkpoints import origin
 from setscore.backbones.devices import most_memory
 from setscore.backbones.masked_files import DTYPES, Loaded, load_model, settings_of
 from setscore.backbones.options import RunOptions
-from setscore.backbones.packing import Documents, Row, make_rows
 from setscore.backbones.running import in_batches
 from setscore.backbones.vocabulary import check_prompt, check_texts
 from setscore.errors import BackboneError

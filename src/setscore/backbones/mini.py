@@ -10,11 +10,19 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
+from setscore.backbones.asking import (
+    Adjustment,
+    AskingBackbone,
+    Documents,
+    Packed,
+    Prompter,
+    make_batches,
+    make_rows,
+    pack,
+)
 from setscore.backbones.base import Attention, BackboneSpec
 from setscore.backbones.host import peak_memory
 from setscore.backbones.options import DEFAULT, RunOptions
-from setscore.backbones.packing import Documents, Packed, make_batches, make_rows, pack
 from setscore.backbones.specs import EMBEDDED, MINI
 from setscore.backbones.tokens import TextTokenizer
 from setscore.errors import BackboneError

@@ -68,15 +68,6 @@ def split_name(name: str, options: RunOptions | None = None) -> tuple[str, RunOp
     return base, replace(found, **changes)
 
 
-def with_allowances(name: str, allow: tuple[str, ...]) -> str:
-    """A backbone's name, its options as they are but for what is allowed: that is `allow` and nothing else."""
-    base, _, query = name.partition("?")
-    kept = [part for part in query.split("&") if part and part.partition("=")[0] != "allow"]
-    wanted = [f"allow={','.join(allow)}"] if allow else []
-    options = "&".join([*kept, *wanted])
-    return f"{base}?{options}" if options else base
-
-
 def _value(key: str, text: str, kind: Any) -> Any:
     try:
         if kind is bool:

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import torch
 
+from setscore.backbones.asking import Row
 from setscore.backbones.devices import device_name, free_memory, out_of_memory
-from setscore.backbones.packing import Row
 from setscore.backbones.shelf import SHELF
 from setscore.errors import BackboneError
 

@@ -16,8 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit
 
-from setscore.calibration.base import Calibration
-from setscore.calibration.objectives import steady_thresholds
+from setscore.calibration.base import Calibration, steady_thresholds
 from setscore.logistic import Prior, fit_logistic
 from setscore.records import BoolArray, FloatArray, IntArray
 

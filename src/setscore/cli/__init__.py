@@ -27,6 +27,8 @@ from setscore.cli.ensemble import ensemble
 from setscore.cli.evaluate import evaluate
 from setscore.cli.headroom import headroom
 from setscore.cli.models import models
+from setscore.cli.reproduce import reproduce
+from setscore.cli.run import run
 from setscore.cli.shortlist import shortlist
 from setscore.errors import SetScoreError
 
@@ -40,6 +42,8 @@ USE: dict[str, Callable[..., None]] = {
     "models": models,
 }
 RESEARCH: dict[str, Callable[..., None]] = {
+    "run": run,
+    "reproduce": reproduce,
     "compare": compare,
     "headroom": headroom,
     "compare-attention": compare_attention,

@@ -13,7 +13,7 @@ from setscore.cli import options
 from setscore.cli.console import for_each, literal, progress, remark, results, watch_steps
 from setscore.errors import SetScoreError
 from setscore.experiments.baselines import BaselineReport, measure_baseline
-from setscore.experiments.slices import Experiment
+from setscore.experiments.evaluation import Experiment
 from setscore.experiments.training import TRAIN, training_documents
 
 

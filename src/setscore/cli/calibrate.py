@@ -11,15 +11,14 @@ from setscore import __version__, fitting
 from setscore.calibration import spelt
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
-from setscore.cli.console import literal, progress, remark, results, watch_steps
-from setscore.cli.tables import abstained, show_labels, show_outcomes
+from setscore.cli.console import abstained, literal, progress, remark, results, show_labels, show_outcomes, watch_steps
 from setscore.datasets import Dataset, find_source, load_dataset
 from setscore.ensemble import BLENDS, blend_of
 from setscore.errors import SetScoreError, counted, truncation
 from setscore.experiments import Outcome, Scored, cross_validated
-from setscore.experiments.evaluation import UNFITTED, VALIDATION_SIZE, Kind, decided
+from setscore.experiments.evaluation import VALIDATION_SIZE
 from setscore.experiments.saved import open_folder
-from setscore.experiments.scored import describe
+from setscore.experiments.scored import UNFITTED, Kind, decided, describe
 from setscore.metrics import compare
 from setscore.storage import write_json
 

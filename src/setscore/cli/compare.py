@@ -10,14 +10,13 @@ from rich.table import Table
 from setscore import __version__
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
-from setscore.cli.console import literal, progress, remark, results, watch_steps
-from setscore.cli.tables import percent, show_pairs, show_reports
+from setscore.cli.console import literal, percent, progress, remark, results, show_pairs, show_reports, watch_steps
 from setscore.errors import SetScoreError
 from setscore.experiments.comparison import Method, compare_scorers
+from setscore.experiments.evaluation import Experiment, changed
 from setscore.experiments.report import Report, as_json, paired, report, score_parts
 from setscore.experiments.saved import method_of, one_saved, open_folder
-from setscore.experiments.scored import Scored, changed
-from setscore.experiments.slices import Experiment
+from setscore.experiments.scored import Scored
 from setscore.scorers import seed_of
 from setscore.storage import write_json
 

@@ -11,15 +11,22 @@ import typer
 from setscore import __version__
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
-from setscore.cli.console import for_each, progress, watch_steps
-from setscore.cli.tables import show_groups, show_labels, show_pairs, show_plain, show_reports
+from setscore.cli.console import (
+    for_each,
+    progress,
+    show_groups,
+    show_labels,
+    show_pairs,
+    show_plain,
+    show_reports,
+    watch_steps,
+)
 from setscore.errors import SetScoreError
 from setscore.experiments import PAPER_SETS
+from setscore.experiments.evaluation import Experiment, changed, measured_whole
 from setscore.experiments.pictures import check_plots
 from setscore.experiments.report import Report, as_json, draw, paired, report, report_saved, score_parts
 from setscore.experiments.saved import open_folder
-from setscore.experiments.scored import changed
-from setscore.experiments.slices import Experiment, measured_whole
 from setscore.records import LabelSet
 from setscore.scorers import seed_of
 from setscore.storage import write_json

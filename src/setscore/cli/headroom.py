@@ -13,9 +13,9 @@ from setscore.cli import options
 from setscore.cli.console import for_each, literal, progress, remark, results, watch_steps
 from setscore.errors import SetScoreError
 from setscore.experiments import Scored, Summary, over_trials, trials
+from setscore.experiments.evaluation import Experiment
 from setscore.experiments.report import few_documents, score_parts
 from setscore.experiments.saved import find_saved, open_folder
-from setscore.experiments.slices import Experiment
 
 HONEST = {"temperature": "honest global", "auto": "honest auto"}
 

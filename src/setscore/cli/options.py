@@ -1,7 +1,6 @@
 """Options that several commands share: declared once, in groups, with what they mean."""
 
 import inspect
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from functools import wraps
@@ -13,12 +12,11 @@ import typer
 import setscore.calibration as calibrations
 from setscore import scorers
 from setscore.classifier import SetScoreClassifier
-from setscore.datasets import Columns, Dataset, find_source, load_files, read_documents, read_labels
-from setscore.datasets.documents import left_out
-from setscore.datasets.labels import LABEL_FILES
-from setscore.errors import DataFileError, LabelError, SetScoreError, brief
+from setscore.datasets import Columns, Dataset, find_source, load_files, parse_labels, read_documents
+from setscore.datasets.dataset import left_out
+from setscore.errors import DataFileError, SetScoreError
 from setscore.experiments import PAPER_SETS, prepare, prepare_file
-from setscore.experiments.slices import SLICES, Experiment
+from setscore.experiments.evaluation import SLICES, Experiment
 from setscore.records import LabelSet
 
 CALIBRATION = (
@@ -31,6 +29,7 @@ DataDir = Annotated[
 Save = Annotated[
     Path | None, typer.Option(help="A folder for the scores: re-used, and gone on with after an interruption.")
 ]
+LabelText = Annotated[str, typer.Option(help="Ask labels by description, where they have one, or by name.")]
 METHOD = "How labels are asked"  # the heading of these options in the help
 Backbone = Annotated[str, typer.Option(help="See `setscore models`.", rich_help_panel=METHOD)]
 Template = Annotated[str, typer.Option(help="A question by name, or with {label} in it.", rich_help_panel=METHOD)]
@@ -211,22 +210,6 @@ class Own:
             separator=self.separator,
             ignore_unknown=self.ignore_unknown,
         )
-
-
-def parse_labels(text: str) -> LabelSet:
-    """The inventory: from the name of a file, or names separated by commas."""
-    if Path(text).suffix.lower() in LABEL_FILES or ("," not in text and _is_file(text)):
-        return read_labels(text)
-    if "," not in text and re.search(r"\.[A-Za-z]{2,5}$", text):
-        raise LabelError(f"{brief(text)} looks like a file; a label file ends in {', '.join(LABEL_FILES)}.")
-    return LabelSet.of([name.strip() for name in text.split(",")] if text.strip() else [])
-
-
-def _is_file(text: str) -> bool:
-    try:
-        return Path(text).is_file()
-    except OSError:  # a name longer than a file may have
-        return False
 
 
 def experiments(

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,8 @@ import numpy as np
 
 from setscore.errors import DataFileError, DocumentError, LabelError, SetScoreError, brief, counted, plural
 from setscore.records import BoolArray, Document, IntArray, LabelSet, text_problem
+
+SHOWN = 5  # rows that a note names
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,3 +189,43 @@ def assemble(
         raise LabelError(f"{origin}: {error}") from error
     texts, ids = tuple(entry.text for entry in usable), tuple(entry.id for entry in usable)
     return Dataset(name, split, texts, ids, labels, gold, tuple(notes))
+
+
+def left_out(problems: Mapping[int, str], total: int) -> str:
+    """A note on the rows, by number, that cannot be used while the others go on: nothing is dropped in silence."""
+    count, were = len(problems), plural(len(problems), "was", "were")
+    shown = "; ".join(f"row {number} {problem}" for number, problem in list(problems.items())[:SHOWN])
+    more = f"; and {count - SHOWN} more" if count > SHOWN else ""
+    return f"{count} of {counted(total, 'row')} cannot be used and {were} left out: {shown}{more}."
+
+
+class Ids:
+    """Names rows that have no id by their number, in a way that is no other row's id.
+
+    Where some rows have ids, `row 7` stands in. In a table its header says so; in JSON the first id does, so that rows
+    before it are named by bare numbers, and an id that is one of these gets its own row behind it.
+    """
+
+    def __init__(self, column: str, header: Sequence[str] | None) -> None:
+        self.tabular = header is not None
+        self._present = header is not None and column in header
+        self._bare = 0  # rows up to this one were named by bare numbers
+
+    def name(self, number: int, identifier: object) -> tuple[str, bool]:
+        """The name of a row, and whether it is an id of its own."""
+        own = written(identifier)
+        if own:
+            self._present = True
+            taken = own.isascii() and own.isdigit() and len(own) < 19 and own == str(int(own))
+            return f"{own} (row {number})" if taken and 0 < int(own) <= self._bare else own, True
+        if self._present:
+            return f"row {number}", False
+        self._bare = number
+        return str(number), False
+
+
+def written(value: object) -> str:
+    """A cell as text; a blank one, and the NaN that stands for none in columns of numbers, as ""."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return str(value) if str(value).strip() else ""

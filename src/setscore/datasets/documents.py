@@ -1,20 +1,19 @@
 """Documents from files, row by row: a row that cannot be used says why and stops no other."""
 
-import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from setscore.datasets.files import open_parquet
-from setscore.datasets.formats import FORMATS, LONG, Record, Table, ending, open_table, table_of
-from setscore.errors import DataFileError, brief, counted, plural
+from setscore.datasets.dataset import Ids
+from setscore.datasets.files import ending, open_parquet
+from setscore.datasets.formats import FORMATS, LONG, Record, Table, open_table, table_of
+from setscore.errors import DataFileError, brief
 from setscore.records import Document, text_problem
 from setscore.storage import MIB, ROW, listed
 
 DOCUMENT_FILES = FORMATS
-SHOWN = 5  # rows that a note names
 COUNTED = 8 * MIB  # bytes of a file that is read once more to count its rows
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -48,14 +47,6 @@ class Columns:
     text: str = "text"
     id: str | None = None
     candidates: str = "candidates"
-
-
-def left_out(problems: Mapping[int, str], total: int) -> str:
-    """A note on the rows, by number, that cannot be used while the others go on: nothing is dropped in silence."""
-    count, were = len(problems), plural(len(problems), "was", "were")
-    shown = "; ".join(f"row {number} {problem}" for number, problem in list(problems.items())[:SHOWN])
-    more = f"; and {count - SHOWN} more" if count > SHOWN else ""
-    return f"{count} of {counted(total, 'row')} cannot be used and {were} left out: {shown}{more}."
 
 
 def text_rows(texts: Iterable[object]) -> Iterator[InputRow]:
@@ -101,38 +92,6 @@ def count_documents(path: str | Path, columns: Columns = Columns(), *, suffix: s
         return sum(1 for _ in read_documents(path, columns, suffix=suffix))
     except (DataFileError, OSError):
         return None  # reading it tells
-
-
-class Ids:
-    """Names rows that have no id by their number, in a way that is no other row's id.
-
-    Where some rows have ids, `row 7` stands in. In a table its header says so; in JSON the first id does, so that rows
-    before it are named by bare numbers, and an id that is one of these gets its own row behind it.
-    """
-
-    def __init__(self, column: str, header: Sequence[str] | None) -> None:
-        self.tabular = header is not None
-        self._present = header is not None and column in header
-        self._bare = 0  # rows up to this one were named by bare numbers
-
-    def name(self, number: int, identifier: object) -> tuple[str, bool]:
-        """The name of a row, and whether it is an id of its own."""
-        own = written(identifier)
-        if own:
-            self._present = True
-            taken = own.isascii() and own.isdigit() and len(own) < 19 and own == str(int(own))
-            return f"{own} (row {number})" if taken and 0 < int(own) <= self._bare else own, True
-        if self._present:
-            return f"row {number}", False
-        self._bare = number
-        return str(number), False
-
-
-def written(value: object) -> str:
-    """A cell as text; a blank one, and the NaN that stands for none in columns of numbers, as ""."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    return str(value) if str(value).strip() else ""
 
 
 def check_columns(table: Table, columns: Columns) -> None:

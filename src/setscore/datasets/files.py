@@ -21,6 +21,7 @@ from setscore.storage import MIB, ROW, Limits, encoding_of, megabytes, one_line,
 
 OPENERS: Mapping[str, Callable[..., Any]] = {"": open, ".xz": lzma.open, ".gz": gzip.open}
 PACKED = tuple(filter(None, OPENERS))
+LINED = (".txt", ".csv", ".tsv", ".jsonl", ".json")  # texts, which may be compressed
 DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
 WHOLE = Limits(size=256 * MIB)  # a publisher's file that is read whole
 UNPACKED = 1024 * MIB  # what a small file may become: compressed, in an archive, or fetched from the web
@@ -260,3 +261,12 @@ def class_names(indices: Sequence[Any], names: Sequence[str], where: str) -> tup
     if wrong := [index for index in indices if isinstance(index, bool) or not isinstance(index, int)]:
         raise DataFileError(f"{where} has the label {brief(wrong[0])}; labels are whole numbers here.")
     return tuple(names[index] if 0 <= index < len(names) else f"number {index}" for index in indices)
+
+
+def ending(path: Path) -> str:
+    """.csv of data.csv, and of data.csv.gz; .parquet.gz is what it says, which nothing reads."""
+    last = path.suffix.lower()
+    inner = Path(path.stem).suffix.lower()
+    if last not in PACKED:
+        return last
+    return inner if inner in LINED else f"{inner}{last}"

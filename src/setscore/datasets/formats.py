@@ -23,8 +23,8 @@ from typing import Any, TextIO
 from setscore.datasets.files import (
     BATCH,
     DAMAGE,
-    PACKED,
     delimiter_of,
+    ending,
     open_binary,
     open_parquet,
     sniffed,
@@ -57,15 +57,6 @@ class Table:
     kind: str  # as a message names it
     records: Iterator[Record]
     header: tuple[str, ...] | None = None
-
-
-def ending(path: Path) -> str:
-    """.csv of data.csv, and of data.csv.gz; .parquet.gz is what it says, which nothing reads."""
-    last = path.suffix.lower()
-    inner = Path(path.stem).suffix.lower()
-    if last not in PACKED:
-        return last
-    return inner if inner in TEXTS else f"{inner}{last}"
 
 
 @contextmanager

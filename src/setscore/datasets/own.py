@@ -6,10 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from setscore.datasets.dataset import Dataset, Entry
-from setscore.datasets.documents import SHOWN, Ids, left_out, written
-from setscore.datasets.files import MissingColumnError, csv_rows, jsonl_rows, parquet_rows
-from setscore.datasets.formats import ending, open_table
+from setscore.datasets.dataset import SHOWN, Dataset, Entry, Ids, left_out, written
+from setscore.datasets.files import MissingColumnError, csv_rows, ending, jsonl_rows, parquet_rows
+from setscore.datasets.formats import open_table
 from setscore.datasets.labels import read_labels
 from setscore.errors import DataFileError, LabelError, SetScoreError, brief, counted, plural
 from setscore.records import BoolArray, LabelSet, text_problem

@@ -1,17 +1,19 @@
 """Measuring the method: scores that are saved and resumed, honest evaluation over seeds, yardsticks and pictures."""
 
 from setscore.experiments.evaluation import (
-    Outcome,
+    PAPER_SETS,
     Spread,
     Summary,
     Trial,
-    cross_validated,
     evaluate,
     over_seeds,
     over_trials,
+    prepare,
+    prepare_file,
+    score_dataset,
+    trials,
 )
-from setscore.experiments.scored import Scored, score_dataset
-from setscore.experiments.slices import PAPER_SETS, prepare, prepare_file, trials
+from setscore.experiments.scored import Outcome, Scored, cross_validated
 
 __all__ = [
     "PAPER_SETS",

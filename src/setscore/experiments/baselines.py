@@ -29,14 +29,13 @@ from setscore.encoders import load_encoder
 from setscore.errors import SetScoreError, counted
 from setscore.experiments import saved
 from setscore.experiments.deciding import over_own
-from setscore.experiments.evaluation import Kind, Summary, over_trials
+from setscore.experiments.evaluation import SEED, Experiment, Summary, named, over_trials, split, trials
 from setscore.experiments.saved import open_folder, score_rows, weights_of
-from setscore.experiments.scored import Scored, named
+from setscore.experiments.scored import Kind, Scored
 from setscore.experiments.shortlists import EncodedOnce
-from setscore.experiments.slices import SEED, Experiment, split, trials
 from setscore.records import BoolArray, FloatArray, Progress
 from setscore.shortlist import Shortlist
-from setscore.store import Store
+from setscore.store import Store, digest
 
 ENCODING = ("cosine", "linear")  # they only read vectors, so texts are encoded once for all folds and seeds
 FOLDS, FOLDS_SLOW = 5, 2  # of cross-fitting; training an encoder five times more would take hours
@@ -81,15 +80,39 @@ def measure_baseline(
     `training`, or else from the validation documents. Scores are kept in the store of `save`, document by document:
     what a run that was stopped has found is not asked again.
     """
+    parts, run = score_baseline(
+        name,
+        experiment,
+        seeds,
+        options=options,
+        training=training,
+        shortlist=shortlist,
+        save=save,
+        progress=progress,
+    )
+    drawn = trials(parts, seeds)
+    summaries = over_own(drawn) if name in GENERATIVE else over_trials(drawn, kinds)
+    return BaselineReport(name, experiment.name, summaries, parts, *run.rate(parts), tuple(run.remarks(training)))
+
+
+def score_baseline(
+    name: str,
+    experiment: Experiment,
+    seeds: Sequence[int],
+    *,
+    options: Mapping[str, Any] | None = None,
+    training: Dataset | None = None,
+    shortlist: Shortlist | None = None,
+    save: Path | None = None,
+    progress: Progress | None = None,
+) -> tuple[dict[str, Scored], "Run"]:
+    """The scored parts of an experiment, and the run that knows what they cost and what is to be said about them."""
     run = Run(name, dict(options or {}), experiment, open_folder(save), save, progress, shortlist)
     if name in TRAINED or name in TUNED:
         parts = {part: scored for seed in seeds for part, scored in _learned(run, experiment, seed, training).items()}
     else:
         parts = {part: run.scored(part, dataset, run.make) for part, dataset in experiment.parts.items()}
-    remarks = [*_training_remarks(run, training), *run.unread()]
-    drawn = trials(parts, seeds)
-    summaries = over_own(drawn) if name in GENERATIVE else over_trials(drawn, kinds)
-    return BaselineReport(name, experiment.name, summaries, parts, *run.rate(parts), tuple(remarks))
+    return parts, run
 
 
 @dataclass
@@ -189,10 +212,15 @@ class Run:
         facts: Mapping[str, Any] = next((one.facts for one in reversed(list(parts.values())) if one.facts), {})
         return facts.get("documents_per_second"), facts.get("device")
 
-    def unread(self) -> list[str]:
-        """A sentence on the answers that held something that is no label."""
+    def remarks(self, training: Dataset | None) -> list[str]:
+        """What it learned from, and the answers that held something that is no label, as sentences."""
         unread, asked = (sum(counts) for counts in zip((0, 0), *self.failures.values(), strict=True))
-        return [f"{unread} of {asked} answers of {self.name} held something that is no label."] if asked else []
+        told = [f"{unread} of {asked} answers of {self.name} held something that is no label."] if asked else []
+        return [*_training_remarks(self, training), *told]
+
+    def identity(self) -> str:
+        """What tells its weights and options from others."""
+        return digest(self._identity(None)).hex()
 
     def done(self, place: str) -> None:
         """The state of a training is of no use once its scores are stored."""

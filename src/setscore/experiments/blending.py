@@ -9,9 +9,8 @@ from dataclasses import replace
 from setscore import ensemble, fitting
 from setscore.datasets import Dataset
 from setscore.ensemble import BLENDS, Ensemble
-from setscore.experiments.evaluation import Outcome, Trial, evaluate
-from setscore.experiments.scored import Scored
-from setscore.experiments.slices import trials
+from setscore.experiments.evaluation import Trial, evaluate, trials
+from setscore.experiments.scored import Outcome, Scored
 from setscore.experiments.yardsticks import score_cosine
 from setscore.fitting import MODEL
 from setscore.records import Progress

@@ -11,9 +11,8 @@ import numpy as np
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset
 from setscore.errors import SetScoreError
-from setscore.experiments.evaluation import Kind, Spread, Trial, fit
-from setscore.experiments.scored import Scored, changed, describe, with_labels
-from setscore.experiments.slices import Experiment, split, trials
+from setscore.experiments.evaluation import Experiment, Spread, Trial, changed, split, trials, with_labels
+from setscore.experiments.scored import Kind, Scored, describe, fit
 from setscore.metrics import decision_metrics
 from setscore.records import FloatArray, Progress, steps
 from setscore.scorers import seed_of

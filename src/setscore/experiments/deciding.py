@@ -6,30 +6,34 @@ the numbers that stand for their decisions would only change some of them, so th
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from scipy.special import expit
 
 from setscore.errors import SetScoreError, unknown_name
-from setscore.experiments.evaluation import Kind, Outcome, Summary, Trial, decided, fit, measure_model, summarise
-from setscore.experiments.scored import Scored
+from setscore.experiments.evaluation import Summary, Trial, summarise
+from setscore.experiments.scored import Kind, Outcome, Scored, decided, fit, measure_model
 from setscore.metrics import bootstrap, decision_metrics, per_label_table
+from setscore.records import FloatArray
 
 CALIBRATED, OWN, HALF = "calibrated", "own", "half"
 WAYS = (CALIBRATED, OWN, HALF)
 
 
-def decide(trial: Trial, way: str = CALIBRATED, kind: Kind = "auto") -> Outcome:
-    """The decisions on a trial's test documents, measured."""
+def decide(trial: Trial, way: str = CALIBRATED, kind: Kind = "auto") -> tuple[Outcome, FloatArray | None]:
+    """The decisions on a trial's test documents, measured, and the probabilities [n, m] behind them, if any are."""
     if way not in WAYS:
         raise SetScoreError(unknown_name("way to decide", way, WAYS))
     if way == OWN:
-        return own_decisions(trial.test)
+        return own_decisions(trial.test), None
     if way == HALF:
-        probabilities = expit(trial.test.log_odds)
+        probabilities = np.asarray(expit(trial.test.log_odds))
         choice = "probabilities of 0.5 and above; nothing is calibrated"
-        return measure_model(
+        found = measure_model(
             HALF, choice, trial.test, decisions=probabilities >= 0.5, probabilities=probabilities, undecided=None
         )
-    return decided(fit(trial.validation, trial.test, kind), trial.test)
+        return found, probabilities
+    calibration = fit(trial.validation, trial.test, kind)
+    return decided(calibration, trial.test), calibration.transform(trial.test.log_odds)
 
 
 def own_decisions(test: Scored) -> Outcome:

@@ -16,8 +16,8 @@ from setscore.metrics import decision_metrics
 from setscore.prompts import Template
 from setscore.records import BoolArray, FloatArray, Label, LabelSet, Progress
 from setscore.scorers import PerLabelScorer, Reading
+from setscore.scorers.per_label import document_room, split_document
 from setscore.scorers.unary import UnaryScorer
-from setscore.scorers.windows import document_room, split_document
 
 MASS_DOCUMENTS = 20  # whose whole vocabulary is looked at
 ABOVE, MATCHED = "log-odds > 0", "as many positives as gold"

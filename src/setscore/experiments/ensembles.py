@@ -5,9 +5,8 @@ from dataclasses import replace
 
 from setscore import ensemble
 from setscore.errors import SetScoreError, counted
-from setscore.experiments.evaluation import Outcome, Summary, Trial, fit, measure, summarise
-from setscore.experiments.scored import Scored
-from setscore.experiments.slices import trials
+from setscore.experiments.evaluation import Summary, Trial, summarise, trials
+from setscore.experiments.scored import Outcome, Scored, fit, measure
 from setscore.metrics import decision_metrics
 
 GLOBAL = "temperature"  # one threshold for all labels, as the paper's blends have

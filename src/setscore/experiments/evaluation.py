@@ -1,4 +1,6 @@
-"""Honest numbers: everything is chosen on validation documents, and measured on others.
+"""Experiments: documents of a dataset or a file, asked, drawn and measured over seeds.
+
+The numbers are honest: everything is chosen on validation documents, and measured on others.
 
 Outcomes named "oracle ..." choose their thresholds on the very documents they are measured on. They are no results;
 they say how much of what the scores know is lost at the threshold (the paper's appendix on calibration headroom).
@@ -7,65 +9,174 @@ they say how much of what the scores know is lost at the threshold (the paper's 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
-import setscore.calibration as calibrations
-from setscore.calibration.base import assign_folds
-from setscore.datasets import draw_rows
-from setscore.errors import SetScoreError, counted, plural
+from setscore.classifier import SetScoreClassifier
+from setscore.datasets import Dataset, draw_rows, find_source, load_dataset, paper_slices
+from setscore.errors import LabelError, SetScoreError, TruncationWarning, counted, unknown_name
 from setscore.experiments.oracles import oracle_decisions
-from setscore.experiments.scored import Scored
-from setscore.metrics import (
-    Counts,
-    Interval,
-    all_metrics,
-    bootstrap,
-    by_group,
-    decision_metrics,
-    micro_f1,
-    per_label_table,
-    probability_metrics,
+from setscore.experiments.scored import (
+    Kind,
+    Outcome,
+    Scored,
+    decided,
+    describe,
+    fit,
 )
-from setscore.records import BoolArray, FloatArray
+from setscore.metrics import (
+    decision_metrics,
+)
+from setscore.records import BoolArray, FloatArray, LabelSet, Progress, steps
 
 VALIDATION_SIZE = 200  # of the paper
-UNFITTED = "threshold 0.5"
-Kind = str | calibrations.Calibration
-
-
-class SameSliceWarning(UserWarning):
-    """A calibration is measured on the documents it was fitted on, which flatters it."""
+BLOCK_QUESTIONS = 8192  # asked between two steps of the progress
+PAPER_SETS = ("goemotions", "reuters", "eurlex", "ecthr-b", "jigsaw", "aapd")  # task B is nearest to the paper's ECtHR
+SLICES = ("development", "paper")
+SEED = 13  # draws the documents of a quick look
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """One way to decide, measured.
-
-    name       of the calibration, the yardstick, or "oracle ..."
-    kind       "model", "yardstick" or "oracle"
-    choice     what was chosen and why
-    metrics    of `all_metrics`, and "ece_raw" of the probabilities before calibration where there are any
-    intervals  of `bootstrap`; oracles have none, nor what follows
-    groups     of `by_group`, where the documents have groups
-    labels     of `per_label_table`
-    decisions  [n, m], for paired tests
-    """
+class Experiment:
+    """The datasets to score by the part they play; `saved_as` is the name that their scores are kept under."""
 
     name: str
-    kind: str
-    choice: str
-    metrics: Mapping[str, float]
-    intervals: Mapping[str, Interval] = field(default_factory=dict)
-    groups: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    labels: Sequence[Mapping[str, Any]] = ()
-    decisions: BoolArray | None = field(default=None, repr=False, compare=False)
+    slices: str
+    saved_as: str
+    parts: Mapping[str, Dataset]
 
-    def without_raw(self) -> dict[str, float]:
-        """The metrics without "ece_raw", for scores that were no probabilities before calibration."""
-        return {key: value for key, value in self.metrics.items() if key != "ece_raw"}
+
+def prepare(
+    name: str, slices: str, seeds: Sequence[int], *, data_dir: str | Path | None = None, limit: int | None = None
+) -> Experiment:
+    """The parts of an experiment on a named dataset. `limit` is for a quick look: only so many documents."""
+    if slices not in SLICES:
+        raise SetScoreError(unknown_name("slices", slices, SLICES))
+    if slices == "development":
+        return _pool(name, load_dataset(name, find_source(name).validation, data_dir), limit)
+    parts = {}
+    for seed in seeds:
+        validation, test = paper_slices(name, seed, data_dir)
+        parts[f"validation-{seed}"] = validation if limit is None else validation.head(min(limit, len(validation)))
+        parts["test"] = test if limit is None else test.head(min(limit, len(test)))
+    return Experiment(name, slices, f"{name}-{slices}{_suffix(limit)}", parts)
+
+
+def prepare_file(dataset: Dataset, *, limit: int | None = None) -> Experiment:
+    """The same for the labelled documents of a user's file."""
+    return _pool(dataset.name, dataset, limit)
+
+
+def measured_whole(experiment: Experiment) -> Experiment:
+    """The documents to measure on where nothing is fitted: the pool, or the test documents."""
+    part = "pool" if "pool" in experiment.parts else "test"
+    return replace(experiment, parts={part: experiment.parts[part]})
+
+
+def split(experiment: Experiment, seed: int) -> tuple[Dataset, Dataset]:
+    """The validation and the test documents of a seed."""
+    if "pool" not in experiment.parts:
+        return experiment.parts[f"validation-{seed}"], experiment.parts["test"]
+    pool = experiment.parts["pool"]
+    return pool.draw(validation_size(pool.name, len(pool)), seed)
+
+
+def _pool(name: str, pool: Dataset, limit: int | None) -> Experiment:
+    if limit is not None and limit < len(pool):
+        pool, _ = pool.draw(limit, SEED)
+    return Experiment(name, "development", f"{name}-development{_suffix(limit)}", {"pool": pool})
+
+
+def _suffix(limit: int | None) -> str:
+    """A quick look has a name of its own."""
+    return "" if limit is None else f"-{limit}"
+
+
+def score_dataset(
+    dataset: Dataset, classifier: SetScoreClassifier | None = None, *, progress: Progress | None = None
+) -> Scored:
+    """Asks `classifier` every label of every document; what its store holds is not asked again.
+
+    Labels are the dataset's; a classifier with others is an error.
+    """
+    model = with_labels(classifier or SetScoreClassifier(), dataset.labels)
+    scored = ask_dataset(dataset, model, progress)
+    if cut := int(scored.truncated.sum()):
+        warnings.warn(TruncationWarning.of(cut, len(dataset)), stacklevel=2)
+    return scored
+
+
+def ask_dataset(dataset: Dataset, model: SetScoreClassifier, progress: Progress | None) -> Scored:
+    """The same for a classifier with the dataset's labels, and without a warning: what was cut is in the value."""
+    return predict_dataset(dataset, model, progress).scored
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """What a classifier makes of a dataset: scores, and [n, m] probabilities, decisions and what is left undecided.
+
+    `forwards` is what the scores cost, whether they were asked now or known.
+    """
+
+    scored: Scored
+    probabilities: FloatArray
+    decisions: BoolArray
+    undecided: BoolArray | None
+    forwards: int = 0
+
+
+def predict_dataset(dataset: Dataset, model: SetScoreClassifier, progress: Progress | None) -> Predicted:
+    """Every document of a dataset classified, block by block."""
+    if not len(dataset):
+        raise SetScoreError(f"{dataset.name} {dataset.split} has no documents to score.")
+    log_odds, probabilities = np.full(dataset.gold.shape, -np.inf), np.zeros(dataset.gold.shape)
+    decisions, undecided = (np.zeros(dataset.gold.shape, dtype=np.bool_) for _ in range(2))
+    truncated, abstains, forwards = np.zeros(len(dataset), dtype=np.bool_), False, 0
+    step = steps(progress, "scoring", len(dataset))
+    step(0)
+    # Long documents first and blocks of like length: little padding, and the time left is never underestimated.
+    order = sorted(range(len(dataset)), key=lambda row: len(dataset.texts[row]), reverse=True)
+    size = max(1, BLOCK_QUESTIONS // len(dataset.labels))
+    for start in range(0, len(order), size):
+        rows = order[start : start + size]
+        found = model.classify([dataset.texts[row] for row in rows]).checked()
+        log_odds[rows] = found.scores.log_odds
+        truncated[rows] = found.scores.truncated
+        forwards += found.scores.forwards
+        probabilities[rows] = found.probabilities
+        decisions[rows] = found.decisions
+        if found.undecided is not None:
+            undecided[rows], abstains = found.undecided, True
+        step(len(rows))
+    scored = Scored.of(dataset, log_odds, describe(model, dataset), truncated=truncated)
+    return Predicted(scored, probabilities, decisions, undecided if abstains else None, forwards)
+
+
+def with_labels(classifier: SetScoreClassifier, labels: LabelSet) -> SetScoreClassifier:
+    """A fitted classifier itself; else one like it with these labels. Other labels than these are an error."""
+    known = classifier.labels_ if hasattr(classifier, "fitted_") else classifier.labels
+    if known is None:
+        return changed(classifier, labels=labels)
+    if LabelSet.of(known) != labels:
+        raise LabelError(
+            "the classifier has other labels than the dataset, or in another order. Make it without labels or with"
+            " dataset.labels, or give the dataset the classifier's: dataset.with_labels(classifier.labels)."
+        )
+    return classifier
+
+
+def changed(classifier: SetScoreClassifier, **params: Any) -> SetScoreClassifier:
+    """An unfitted classifier like this one, but for these parameters; a backbone that is an object is shared."""
+    return SetScoreClassifier(**classifier.get_params(deep=False) | params)
+
+
+def named(progress: Progress | None, where: str) -> Progress | None:
+    """The same progress, told of what goes on with `where` before it."""
+    if progress is None:
+        return None
+    return lambda what, done, total: progress(f"{where}: {what}", done, total)
 
 
 @dataclass(frozen=True)
@@ -128,6 +239,22 @@ def draw_trials(pool: Scored, seeds: Sequence[int], size: int = VALIDATION_SIZE)
     return made
 
 
+def trials(parts: Mapping[str, Scored], seeds: Sequence[int]) -> list[Trial]:
+    """Validation and test documents for every seed."""
+    return [_trial(parts, seed) for seed in seeds]
+
+
+def _trial(parts: Mapping[str, Scored], seed: int) -> Trial:
+    for pool in ("pool", f"pool-{seed}"):
+        if pool in parts:
+            (drawn,) = draw_trials(parts[pool], [seed])
+            return drawn
+    test = f"test-{seed}" if f"test-{seed}" in parts else "test"
+    if absent := [part for part in (f"validation-{seed}", test) if part not in parts]:
+        raise SetScoreError(f"there are no scores of {', '.join(absent)}; there are {', '.join(parts) or 'none'}.")
+    return Trial(seed, parts[f"validation-{seed}"], parts[test])
+
+
 def validation_size(name: str, documents: int, size: int = VALIDATION_SIZE) -> int:
     """How many of a pool's documents are drawn to fit on: `size`, or half of a pool that has less than twice that."""
     if documents < 2:
@@ -164,90 +291,8 @@ def summarise(outcomes: Mapping[int, Sequence[Outcome]]) -> list[Summary]:
     return summaries
 
 
-def measure(
-    name: str, kind: str, choice: str, test: Scored, *, decisions: BoolArray, probabilities: FloatArray
-) -> Outcome:
-    """All metrics and intervals, of each label and of each group too."""
-    intervals = bootstrap(test.gold, decisions, probabilities)
-    groups = by_group(test.gold, decisions, test.groups) if test.groups else {}
-    metrics = all_metrics(test.gold, decisions, probabilities)
-    labels = per_label_table(test.gold, decisions, test.labels)
-    return Outcome(name, kind, choice, metrics, intervals, groups, labels, decisions)
-
-
-def fit(validation: Scored, test: Scored, kind: Kind) -> calibrations.Calibration:
-    """A calibration fitted on `validation`; a warning if those are the documents of `test`, in whatever order."""
-    calibration = calibrations.make(kind).fit(validation.log_odds, validation.gold)
-    if calibration.fitted_on(test.log_odds, test.gold):
-        warnings.warn(SameSliceWarning(flattery(calibration, test)), stacklevel=3)
-    return calibration
-
-
-def flattery(calibration: calibrations.Calibration, test: Scored) -> str:
-    """A sentence if the calibration was fitted on some of the documents it is measured on; else nothing."""
-    name, seen = calibration.name, calibration.seen(test.log_odds, test.gold)
-    if calibration.fitted_on(test.log_odds, test.gold):
-        what = "document" if len(test) == 1 else f"{len(test)} documents"
-        return f"{name} is measured on the {what} it was fitted on; that flatters it. Measure on others."
-    if not seen:
-        return ""
-    return (
-        f"{seen} of the {len(test)} documents that {name} is measured on {plural(seen, 'has', 'have')} scores and"
-        " labels of documents it was fitted on; that flatters it. Measure on others."
-    )
-
-
-def decided(calibration: calibrations.Calibration, test: Scored, name: str | None = None) -> Outcome:
-    """What a fitted calibration makes of `test`; its name with its options, unless another is given."""
-    title = calibrations.spelt(calibration) if name is None else name
-    undecided = calibration.undecided(test.log_odds) if calibration.margin else None
-    decisions, probabilities = calibration.predict(test.log_odds), calibration.transform(test.log_odds)
-    return measure_model(
-        title, calibration.choice_, test, decisions=decisions, probabilities=probabilities, undecided=undecided
-    )
-
-
-def unfitted(test: Scored) -> Outcome:
-    """Every label whose probability reaches 0.5, before any labelled document was seen.
-
-    Temperature and competition are those of the model's spec, so the same weights decide the same by whatever name.
-    """
-    numbers = {key: test.config[key] for key in ("temperature", "competition") if key in test.config}
-    return decided(calibrations.UnfittedCalibration(**numbers).for_labels(len(test.labels)), test, UNFITTED)
-
-
 def _honest(validation: Scored, test: Scored, kind: Kind) -> Outcome:
-    return decided(fit(validation, test, kind), test, _title(kind))
-
-
-def _title(kind: Kind) -> str:
-    """A calibration's name, with its options where it has any."""
-    if isinstance(kind, str) and kind in calibrations.CALIBRATIONS:
-        return kind
-    return calibrations.spelt(calibrations.make(kind))
-
-
-def measure_model(
-    name: str,
-    choice: str,
-    test: Scored,
-    *,
-    decisions: BoolArray,
-    probabilities: FloatArray,
-    undecided: BoolArray | None,
-) -> Outcome:
-    """With the ECE before calibration and, where there is abstention, how much is left and how good that is."""
-    found = measure(name, "model", choice, test, decisions=decisions, probabilities=probabilities)
-    more = {"ece_raw": probability_metrics(test.gold, expit(test.log_odds))["ece"]}
-    if undecided is not None:
-        wrong, sure = decisions != test.gold, ~undecided
-        more |= {
-            "undecided": float(undecided.mean()),
-            "undecided_documents": float(undecided.any(axis=1).mean()),
-            "micro_f1_decided": float(micro_f1(Counts.of(test.gold & sure, decisions & sure))),
-            "hamming_loss_decided": float(wrong[sure].mean()) if sure.any() else 0.0,
-        }
-    return replace(found, metrics={**found.metrics, **more})
+    return decided(fit(validation, test, kind), test)
 
 
 def oracles(test: Scored) -> list[Outcome]:
@@ -256,19 +301,3 @@ def oracles(test: Scored) -> list[Outcome]:
         Outcome(name, "oracle", f"{choice}, tuned on the test documents", decision_metrics(test.gold, decisions))
         for name, (decisions, choice) in oracle_decisions(test).items()
     ]
-
-
-def cross_validated(scored: Scored, kind: Kind) -> Outcome:
-    """Measured on documents that the calibration was not fitted on, over five folds of `scored`."""
-    fold, calibration = assign_folds(len(scored)), calibrations.make(kind)
-    decisions, undecided = (np.zeros(scored.gold.shape, dtype=np.bool_) for _ in range(2))
-    probabilities = np.zeros(scored.gold.shape)
-    for number in range(fold.max() + 1):
-        inside = fold == number
-        calibration.fit(scored.log_odds[~inside], scored.gold[~inside])
-        decisions[inside] = calibration.predict(scored.log_odds[inside])
-        undecided[inside] = calibration.undecided(scored.log_odds[inside])
-        probabilities[inside] = calibration.transform(scored.log_odds[inside])
-    choice = f"cross-validated over {fold.max() + 1} folds"
-    left = undecided if calibration.margin else None
-    return measure_model(_title(kind), choice, scored, decisions=decisions, probabilities=probabilities, undecided=left)

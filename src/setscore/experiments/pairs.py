@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from setscore.errors import SetScoreError, counted
-from setscore.experiments.evaluation import Kind, Outcome, Summary, Trial, decided, fit
-from setscore.experiments.scored import Scored
-from setscore.experiments.slices import trials
+from setscore.experiments.evaluation import Summary, Trial, trials
+from setscore.experiments.scored import Kind, Outcome, Scored, decided, fit
 from setscore.metrics import Comparison, compare
 
 

@@ -17,23 +17,22 @@ from setscore.ensemble import BLENDS
 from setscore.errors import MissingExtraError, truncation
 from setscore.experiments.blending import DEFAULT, EMBEDDED_BLEND, beside, blend_trials, score_blend
 from setscore.experiments.evaluation import (
-    UNFITTED,
-    Kind,
+    Experiment,
     Summary,
     Trial,
-    fit,
-    flattery,
-    measure_model,
+    ask_dataset,
+    named,
     oracles,
     over_trials,
+    predict_dataset,
     summarise,
-    unfitted,
+    trials,
+    with_labels,
 )
 from setscore.experiments.pairs import Pair, between, within
 from setscore.experiments.pictures import reliability_diagram, threshold_curve
 from setscore.experiments.saved import keep, known
-from setscore.experiments.scored import Scored, ask_dataset, describe, named, predict_dataset, with_labels
-from setscore.experiments.slices import Experiment, trials
+from setscore.experiments.scored import UNFITTED, Kind, Scored, describe, fit, flattery, measure_model, unfitted
 from setscore.experiments.yardsticks import cosine, every_label, label_prior, score_cosine
 from setscore.records import Progress
 from setscore.store import Store, open_store

@@ -1,25 +1,42 @@
-"""Log-odds of a whole dataset beside its gold labels: the value that every evaluation works on."""
+"""Log-odds of documents beside their gold labels, and what decisions on them are worth.
+
+`Scored` is the value that every evaluation works on; an `Outcome` is one way to decide on it, measured.
+"""
 
 import hashlib
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import expit
 
+import setscore.calibration as calibrations
 from setscore import __version__
 from setscore.backbones import backbone_spec
+from setscore.calibration.base import assign_folds
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset
 from setscore.ensemble import blend_of
-from setscore.errors import LabelError, SetScoreError, TruncationWarning, counted
+from setscore.errors import SetScoreError, counted, plural
+from setscore.metrics import (
+    Counts,
+    Interval,
+    all_metrics,
+    bootstrap,
+    by_group,
+    micro_f1,
+    per_label_table,
+    probability_metrics,
+)
 from setscore.prompts import Template, Verbalizer
-from setscore.records import BoolArray, FloatArray, IntArray, LabelSet, Progress, steps
+from setscore.records import BoolArray, FloatArray, IntArray
 from setscore.shortlist import shortlist_of
 
-BLOCK_QUESTIONS = 8192  # asked between two steps of the progress
+UNFITTED = "threshold 0.5"
+Kind = str | calibrations.Calibration
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,79 +113,6 @@ class Scored:
         )
 
 
-def score_dataset(
-    dataset: Dataset, classifier: SetScoreClassifier | None = None, *, progress: Progress | None = None
-) -> Scored:
-    """Asks `classifier` every label of every document; what its store holds is not asked again.
-
-    Labels are the dataset's; a classifier with others is an error.
-    """
-    model = with_labels(classifier or SetScoreClassifier(), dataset.labels)
-    scored = ask_dataset(dataset, model, progress)
-    if cut := int(scored.truncated.sum()):
-        warnings.warn(TruncationWarning.of(cut, len(dataset)), stacklevel=2)
-    return scored
-
-
-def ask_dataset(dataset: Dataset, model: SetScoreClassifier, progress: Progress | None) -> Scored:
-    """The same for a classifier with the dataset's labels, and without a warning: what was cut is in the value."""
-    return predict_dataset(dataset, model, progress).scored
-
-
-@dataclass(frozen=True, eq=False)
-class Predicted:
-    """What a classifier makes of a dataset: scores, and [n, m] probabilities, decisions and what is left undecided."""
-
-    scored: Scored
-    probabilities: FloatArray
-    decisions: BoolArray
-    undecided: BoolArray | None
-
-
-def predict_dataset(dataset: Dataset, model: SetScoreClassifier, progress: Progress | None) -> Predicted:
-    """Every document of a dataset classified, block by block."""
-    if not len(dataset):
-        raise SetScoreError(f"{dataset.name} {dataset.split} has no documents to score.")
-    log_odds, probabilities = np.full(dataset.gold.shape, -np.inf), np.zeros(dataset.gold.shape)
-    decisions, undecided = (np.zeros(dataset.gold.shape, dtype=np.bool_) for _ in range(2))
-    truncated, abstains = np.zeros(len(dataset), dtype=np.bool_), False
-    step = steps(progress, "scoring", len(dataset))
-    step(0)
-    # Long documents first and blocks of like length: little padding, and the time left is never underestimated.
-    order = sorted(range(len(dataset)), key=lambda row: len(dataset.texts[row]), reverse=True)
-    size = max(1, BLOCK_QUESTIONS // len(dataset.labels))
-    for start in range(0, len(order), size):
-        rows = order[start : start + size]
-        found = model.classify([dataset.texts[row] for row in rows]).checked()
-        log_odds[rows] = found.scores.log_odds
-        truncated[rows] = found.scores.truncated
-        probabilities[rows] = found.probabilities
-        decisions[rows] = found.decisions
-        if found.undecided is not None:
-            undecided[rows], abstains = found.undecided, True
-        step(len(rows))
-    scored = Scored.of(dataset, log_odds, describe(model, dataset), truncated=truncated)
-    return Predicted(scored, probabilities, decisions, undecided if abstains else None)
-
-
-def with_labels(classifier: SetScoreClassifier, labels: LabelSet) -> SetScoreClassifier:
-    """A fitted classifier itself; else one like it with these labels. Other labels than these are an error."""
-    known = classifier.labels_ if hasattr(classifier, "fitted_") else classifier.labels
-    if known is None:
-        return changed(classifier, labels=labels)
-    if LabelSet.of(known) != labels:
-        raise LabelError(
-            "the classifier has other labels than the dataset, or in another order. Make it without labels or with"
-            " dataset.labels, or give the dataset the classifier's: dataset.with_labels(classifier.labels)."
-        )
-    return classifier
-
-
-def changed(classifier: SetScoreClassifier, **params: Any) -> SetScoreClassifier:
-    """An unfitted classifier like this one, but for these parameters; a backbone that is an object is shared."""
-    return SetScoreClassifier(**classifier.get_params(deep=False) | params)
-
-
 def describe(classifier: SetScoreClassifier, dataset: Dataset) -> dict[str, Any]:
     """Everything that the log-odds depend on, and what stands in for a calibration before `fit`, as JSON values."""
     backbone, verbalizer = classifier.backbone, Verbalizer.of(classifier.verbalizer)
@@ -219,8 +163,131 @@ def _reading(classifier: SetScoreClassifier, windows: int) -> dict[str, Any]:
     return {"long_documents": mode, "pool": classifier.pool, "overlap": classifier.overlap} | most
 
 
-def named(progress: Progress | None, where: str) -> Progress | None:
-    """The same progress, told of what goes on with `where` before it."""
-    if progress is None:
-        return None
-    return lambda what, done, total: progress(f"{where}: {what}", done, total)
+class SameSliceWarning(UserWarning):
+    """A calibration is measured on the documents it was fitted on, which flatters it."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One way to decide, measured.
+
+    name       of the calibration, the yardstick, or "oracle ..."
+    kind       "model", "yardstick" or "oracle"
+    choice     what was chosen and why
+    metrics    of `all_metrics`, and "ece_raw" of the probabilities before calibration where there are any
+    intervals  of `bootstrap`; oracles have none, nor what follows
+    groups     of `by_group`, where the documents have groups
+    labels     of `per_label_table`
+    decisions  [n, m], for paired tests
+    """
+
+    name: str
+    kind: str
+    choice: str
+    metrics: Mapping[str, float]
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    labels: Sequence[Mapping[str, Any]] = ()
+    decisions: BoolArray | None = field(default=None, repr=False, compare=False)
+
+    def without_raw(self) -> dict[str, float]:
+        """The metrics without "ece_raw", for scores that were no probabilities before calibration."""
+        return {key: value for key, value in self.metrics.items() if key != "ece_raw"}
+
+
+def measure(
+    name: str, kind: str, choice: str, test: Scored, *, decisions: BoolArray, probabilities: FloatArray
+) -> Outcome:
+    """All metrics and intervals, of each label and of each group too."""
+    intervals = bootstrap(test.gold, decisions, probabilities)
+    groups = by_group(test.gold, decisions, test.groups) if test.groups else {}
+    metrics = all_metrics(test.gold, decisions, probabilities)
+    labels = per_label_table(test.gold, decisions, test.labels)
+    return Outcome(name, kind, choice, metrics, intervals, groups, labels, decisions)
+
+
+def fit(validation: Scored, test: Scored, kind: Kind) -> calibrations.Calibration:
+    """A calibration fitted on `validation`; a warning if those are the documents of `test`, in whatever order."""
+    calibration = calibrations.make(kind).fit(validation.log_odds, validation.gold)
+    if calibration.fitted_on(test.log_odds, test.gold):
+        warnings.warn(SameSliceWarning(flattery(calibration, test)), stacklevel=3)
+    return calibration
+
+
+def flattery(calibration: calibrations.Calibration, test: Scored) -> str:
+    """A sentence if the calibration was fitted on some of the documents it is measured on; else nothing."""
+    name, seen = calibration.name, calibration.seen(test.log_odds, test.gold)
+    if calibration.fitted_on(test.log_odds, test.gold):
+        what = "document" if len(test) == 1 else f"{len(test)} documents"
+        return f"{name} is measured on the {what} it was fitted on; that flatters it. Measure on others."
+    if not seen:
+        return ""
+    return (
+        f"{seen} of the {len(test)} documents that {name} is measured on {plural(seen, 'has', 'have')} scores and"
+        " labels of documents it was fitted on; that flatters it. Measure on others."
+    )
+
+
+def decided(calibration: calibrations.Calibration, test: Scored, name: str | None = None) -> Outcome:
+    """What a fitted calibration makes of `test`; its name with its options, unless another is given."""
+    title = calibrations.spelt(calibration) if name is None else name
+    undecided = calibration.undecided(test.log_odds) if calibration.margin else None
+    decisions, probabilities = calibration.predict(test.log_odds), calibration.transform(test.log_odds)
+    return measure_model(
+        title, calibration.choice_, test, decisions=decisions, probabilities=probabilities, undecided=undecided
+    )
+
+
+def unfitted(test: Scored) -> Outcome:
+    """Every label whose probability reaches 0.5, before any labelled document was seen.
+
+    Temperature and competition are those of the model's spec, so the same weights decide the same by whatever name.
+    """
+    numbers = {key: test.config[key] for key in ("temperature", "competition") if key in test.config}
+    return decided(calibrations.UnfittedCalibration(**numbers).for_labels(len(test.labels)), test, UNFITTED)
+
+
+def measure_model(
+    name: str,
+    choice: str,
+    test: Scored,
+    *,
+    decisions: BoolArray,
+    probabilities: FloatArray,
+    undecided: BoolArray | None,
+) -> Outcome:
+    """With the ECE before calibration and, where there is abstention, how much is left and how good that is."""
+    found = measure(name, "model", choice, test, decisions=decisions, probabilities=probabilities)
+    more = {"ece_raw": probability_metrics(test.gold, expit(test.log_odds))["ece"]}
+    if undecided is not None:
+        wrong, sure = decisions != test.gold, ~undecided
+        more |= {
+            "undecided": float(undecided.mean()),
+            "undecided_documents": float(undecided.any(axis=1).mean()),
+            "micro_f1_decided": float(micro_f1(Counts.of(test.gold & sure, decisions & sure))),
+            "hamming_loss_decided": float(wrong[sure].mean()) if sure.any() else 0.0,
+        }
+    return replace(found, metrics={**found.metrics, **more})
+
+
+def cross_validated(scored: Scored, kind: Kind) -> Outcome:
+    """Measured on documents that the calibration was not fitted on, over five folds of `scored`."""
+    fold, calibration = assign_folds(len(scored)), calibrations.make(kind)
+    decisions, undecided = (np.zeros(scored.gold.shape, dtype=np.bool_) for _ in range(2))
+    probabilities = np.zeros(scored.gold.shape)
+    for number in range(fold.max() + 1):
+        inside = fold == number
+        calibration.fit(scored.log_odds[~inside], scored.gold[~inside])
+        decisions[inside] = calibration.predict(scored.log_odds[inside])
+        undecided[inside] = calibration.undecided(scored.log_odds[inside])
+        probabilities[inside] = calibration.transform(scored.log_odds[inside])
+    choice = f"cross-validated over {fold.max() + 1} folds"
+    left = undecided if calibration.margin else None
+    return measure_model(
+        calibrations.spelt(calibration),
+        choice,
+        scored,
+        decisions=decisions,
+        probabilities=probabilities,
+        undecided=left,
+    )

@@ -7,8 +7,7 @@ import numpy as np
 from setscore.baselines import TRAINED
 from setscore.datasets import Dataset, MissingFilesError, load_dataset
 from setscore.errors import DataFileError
-from setscore.experiments.evaluation import VALIDATION_SIZE
-from setscore.experiments.slices import SEED, Experiment
+from setscore.experiments.evaluation import SEED, VALIDATION_SIZE, Experiment
 
 TRAIN = ("split", "validation", "either")
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from setscore.calibration.objectives import best_thresholds
+from setscore.calibration.base import best_thresholds
 from setscore.datasets import Dataset
 from setscore.encoders import ENCODER, Encode, load_encoder
 from setscore.ensemble import cosines
-from setscore.experiments.evaluation import Kind, Outcome, evaluate, measure
+from setscore.experiments.evaluation import evaluate
 from setscore.experiments.saved import keep, known, weights_of
-from setscore.experiments.scored import Scored
+from setscore.experiments.scored import Kind, Outcome, Scored, measure
 from setscore.records import Progress
 from setscore.store import Store
 

@@ -12,7 +12,7 @@ from setscore.backbones import Backbone
 from setscore.errors import BackboneError, SetScoreError
 from setscore.prompts import SET_LAYOUTS, SetTemplate
 from setscore.records import BoolArray, FloatArray, LabelSet, Progress, Query, Scores, steps
-from setscore.scorers.windows import Reading, document_room, pool_windows, read_document
+from setscore.scorers.per_label import Reading, document_room, pool_windows, read_document
 
 BLOCK_WINDOWS = 256  # refined together, so that every step of a sequential scorer still fills a batch
 

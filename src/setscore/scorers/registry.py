@@ -9,9 +9,8 @@ from setscore.errors import SetScoreError, unknown_name
 from setscore.named import split_options
 from setscore.prompts import SET_LAYOUTS, SetTemplate, Template
 from setscore.scorers.base import Scorer
-from setscore.scorers.per_label import PerLabelScorer
+from setscore.scorers.per_label import PerLabelScorer, Reading
 from setscore.scorers.seeded import Learner
-from setscore.scorers.windows import Reading
 
 # Where each lives, and what it is called there; scipy's solvers are only imported by the scorers that need them.
 SCORERS = {

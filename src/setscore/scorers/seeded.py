@@ -12,8 +12,7 @@ from setscore.errors import LabelError
 from setscore.prompts import SetTemplate, Template
 from setscore.records import BoolArray, FloatArray, LabelSet, Progress, Scores
 from setscore.scorers.base import Asker, Scorer, SetScorer, Window
-from setscore.scorers.per_label import PerLabelScorer
-from setscore.scorers.windows import Reading
+from setscore.scorers.per_label import PerLabelScorer, Reading
 
 
 @runtime_checkable

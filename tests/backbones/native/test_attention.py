@@ -5,11 +5,11 @@ import inspect
 import pytest
 import torch
 
+from setscore.backbones.asking import Question, Row
 from setscore.backbones.native import attention
 from setscore.backbones.native.attention import attend
 from setscore.backbones.native.layout import lay_out
 from setscore.backbones.native.operations import merge, rotate, rotation
-from setscore.backbones.packing import Question, Row
 
 ROWS = [
     Row((1,) * 8, (Question(0, (2,) * 4, (1,)), Question(1, (3,) * 8, (2, 7)))),

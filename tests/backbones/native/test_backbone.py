@@ -9,10 +9,9 @@ import torch
 
 from setscore import SetScoreClassifier
 from setscore.backbones import RunOptions, backbone_spec, load_backbone
-from setscore.backbones.asking import Prompter
+from setscore.backbones.asking import Prompter, fit_blocks
 from setscore.backbones.native import backbone as native
 from setscore.backbones.native import memory
-from setscore.backbones.packing import fit_blocks
 from setscore.backbones.shelf import SHELF
 from setscore.backbones.specs import SPECS
 from setscore.backbones.tokens import TextTokenizer

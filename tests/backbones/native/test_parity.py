@@ -10,11 +10,11 @@ import oracles
 import pytest
 import torch
 
+from setscore.backbones.asking import Question, Row
 from setscore.backbones.native.architecture import family_of, read_architecture
 from setscore.backbones.native.layout import lay_out
 from setscore.backbones.native.names import NAMES
 from setscore.backbones.native.weights import load_weights, weight_files
-from setscore.backbones.packing import Question, Row
 
 CLOSE = 1e-4
 YES, NO = 17, 23

@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save_file
 
 from setscore import SetScoreClassifier
 from setscore.backbones import load_backbone, masked_files
+from setscore.backbones.asking import Question, Row
 from setscore.backbones.native import backbone as native
 from setscore.backbones.native import memory
-from setscore.backbones.packing import Question, Row
 from setscore.backbones.running import in_batches
 from setscore.backbones.shelf import SHELF
 from setscore.errors import BackboneError

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setscore.backbones.asking import Adjustment, AskingBackbone, Prompter
+from setscore.backbones.asking import Adjustment, AskingBackbone, Documents, Prompter, Row, fit_blocks, make_rows
 from setscore.backbones.base import Attention, BackboneSpec
 from setscore.backbones.checkpoints import WeightFiles, checkpoint_folder, checksum, folder_versions, origin
 from setscore.backbones.config import read_config
@@ -23,7 +23,6 @@ from setscore.backbones.native.names import NAMES
 from setscore.backbones.native.quantise import Quantiser, check_dtype
 from setscore.backbones.native.weights import load_weights, weight_files
 from setscore.backbones.options import RunOptions
-from setscore.backbones.packing import Documents, Row, fit_blocks, make_rows
 from setscore.backbones.running import in_batches
 from setscore.backbones.shelf import SHELF
 from setscore.backbones.specs import SPECS, check_config, folder_spec

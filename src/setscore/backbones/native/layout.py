@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setscore.backbones.packing import Row
+from setscore.backbones.asking import Row
 
 Span = tuple[int, int]  # start and stop in the flat order
 

@@ -188,7 +188,7 @@ def make_config(content: Mapping[str, Any], *, where: str = "the config", allow:
     try:
         made = RunConfig.model_validate(dict(content))
     except ValidationError as error:
-        raise SetScoreError(f"{where}: {'; '.join(_told(one) for one in error.errors())}.") from error
+        raise SetScoreError(f"{where}: {' '.join(_told(one) for one in error.errors())}") from error
     _, options = split_name(made.method.backbone)
     if refused := [name for name in options.allow if name not in allow]:
         raise SetScoreError(
@@ -201,11 +201,12 @@ def make_config(content: Mapping[str, Any], *, where: str = "the config", allow:
 def _told(error: Mapping[str, Any]) -> str:
     key = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
-        owner = {"dataset": DatasetConfig, "method": MethodConfig}.get(str(error["loc"][0]), RunConfig)
+        owners: dict[str, type[BaseModel]] = {"dataset": DatasetConfig, "method": MethodConfig}
+        owner = owners.get(str(error["loc"][0]), RunConfig)
         return unknown_name("key", key, [_whole(error["loc"], name) for name in owner.model_fields])
     message = error["msg"].removeprefix("Value error, ")
     got = "" if error["type"] in ("missing", "value_error") else f", got {brief(error['input'])}"
-    return f"{key or 'the config'}: {message}{got}"
+    return f"{key or 'the config'}: {message}{got}."
 
 
 def _whole(place: Sequence[Any], name: str) -> str:

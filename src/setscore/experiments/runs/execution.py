@@ -9,16 +9,25 @@ import numpy as np
 from setscore.backbones import EMBEDDED, is_place, load_backbone
 from setscore.baselines import GENERATIVE
 from setscore.classifier import SetScoreClassifier
-from setscore.cli_free import labelled_file
-from setscore.datasets import Dataset, find_source
+from setscore.datasets import Dataset, find_source, load_files, parse_labels
 from setscore.experiments.baselines import score_baseline
-from setscore.experiments.deciding import CALIBRATED, OWN, decide, own_decisions
-from setscore.experiments.evaluation import Outcome, Trial, measure_model
+from setscore.experiments.deciding import CALIBRATED, OWN, decide
+from setscore.experiments.evaluation import (
+    Experiment,
+    Predicted,
+    Trial,
+    changed,
+    named,
+    predict_dataset,
+    prepare,
+    prepare_file,
+    split,
+    trials,
+)
 from setscore.experiments.protocol import best, validation_micro_f1
 from setscore.experiments.runs.config import RunConfig
 from setscore.experiments.runs.counting import Cost, CountingBackbone, most_memory
-from setscore.experiments.scored import Predicted, Scored, changed, describe, named, predict_dataset
-from setscore.experiments.slices import Experiment, prepare, prepare_file, split, trials
+from setscore.experiments.scored import Outcome, Scored, describe, measure_model
 from setscore.experiments.training import training_documents
 from setscore.records import FloatArray, LabelSet, Progress
 from setscore.shortlist import Shortlist
@@ -63,7 +72,16 @@ def load_experiment(config: RunConfig) -> Experiment:
     """The documents of a resolved config, labels as they are asked."""
     data = config.dataset
     if data.file is not None:
-        return _asked(prepare_file(labelled_file(data), limit=data.limit), data.label_text)
+        dataset = load_files(
+            data.file,
+            parse_labels(str(data.labels)),
+            text_column=data.text_column,
+            labels_column=data.labels_column,
+            id_column=data.id_column,
+            separator=data.separator,
+            ignore_unknown=data.ignore_unknown,
+        )
+        return _asked(prepare_file(dataset, limit=data.limit), data.label_text)
     source, slices = find_source(str(data.name)), str(data.slices)
     place = None if data.data_dir is None else Path(data.data_dir)
     ready = prepare(source.name, slices, config.drawn, data_dir=place, limit=data.limit)
@@ -95,7 +113,11 @@ def quick_identity(config: RunConfig) -> str | None:
 
 
 def execute(
-    config: RunConfig, store: str | Path | Store, *, experiment: Experiment | None = None, progress: Progress | None = None
+    config: RunConfig,
+    store: str | Path | Store,
+    *,
+    experiment: Experiment | None = None,
+    progress: Progress | None = None,
 ) -> Executed:
     """Scores, decides and measures; what the store knows is not asked again."""
     ready = config.resolved()
@@ -118,21 +140,29 @@ def _classified(
     for seed in config.drawn:
         validation, test = split(experiment, seed)
         told = named(progress, f"seed {seed}")
-        made.append(_seed(config, seed, models, validation, test, cost, told))
+        made.append(_seed(config, models, Slices(seed, validation, test), cost, told))
     cost.memory = cost.memory or most_memory()
     return Executed(config, tuple(made), cost, backbone.identity, _remarks(experiment, made))
 
 
+@dataclass(frozen=True)
+class Slices:
+    """The documents of a seed."""
+
+    seed: int
+    validation: Dataset
+    test: Dataset
+
+
 def _seed(
     config: RunConfig,
-    seed: int,
     models: Mapping[str, SetScoreClassifier],
-    validation: Dataset,
-    test: Dataset,
+    documents: Slices,
     cost: Cost,
     progress: Progress | None,
 ) -> SeedRun:
     """One seed: fitted on validation documents with the best template there, measured on test documents."""
+    validation, test = documents.validation, documents.test
     if config.method.decided == ZERO_SHOT:
         ((template, model),) = models.items()
         model, sweep = changed(model, labels=validation.labels), {}
@@ -153,7 +183,7 @@ def _seed(
     cost.forwards += found.forwards
     probabilities = None if config.method.decided == OWN else found.probabilities
     return SeedRun(
-        seed,
+        documents.seed,
         seen,
         found.scored,
         test.texts,
@@ -171,7 +201,7 @@ def _fitted(model: SetScoreClassifier, validation: Dataset, progress: Progress |
 def _outcome(config: RunConfig, model: SetScoreClassifier, seen: Scored, found: Predicted) -> Outcome:
     way = config.method.decided
     if way not in (CALIBRATED, ZERO_SHOT):
-        return decide(Trial(0, seen, found.scored), way, config.calibration)
+        return decide(Trial(0, seen, found.scored), way, config.calibration)[0]
     calibration = model.current_calibration()
     return measure_model(
         model.regime,
@@ -210,9 +240,7 @@ def _baseline(
     way = OWN if name in GENERATIVE else method.decided
     made = []
     for trial, texts in zip(trials(parts, config.drawn), _texts(experiment, config.drawn), strict=True):
-        outcome, probabilities = own_decisions(trial.test), None
-        if way != OWN:
-            outcome, probabilities = decide_with_probabilities(trial, way, config.calibration)
+        outcome, probabilities = decide(trial, way, config.calibration)
         made.append(SeedRun(trial.seed, trial.validation, trial.test, texts, outcome, probabilities))
     cost = Cost(asked=run.documents, seconds=run.seconds, memory=most_memory())
     return Executed(config, tuple(made), cost, run.identity(), (*_remarks(experiment, made), *run.remarks(learn)))
