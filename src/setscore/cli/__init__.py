@@ -27,6 +27,7 @@ from setscore.cli.ensemble import ensemble
 from setscore.cli.evaluate import evaluate
 from setscore.cli.headroom import headroom
 from setscore.cli.models import models
+from setscore.cli.report import report
 from setscore.cli.reproduce import reproduce
 from setscore.cli.run import run
 from setscore.cli.shortlist import shortlist
@@ -44,6 +45,7 @@ USE: dict[str, Callable[..., None]] = {
 RESEARCH: dict[str, Callable[..., None]] = {
     "run": run,
     "reproduce": reproduce,
+    "report": report,
     "compare": compare,
     "headroom": headroom,
     "compare-attention": compare_attention,

@@ -11,7 +11,7 @@ from setscore.errors import SetScoreError
 from setscore.experiments.protocol import PAPER
 from setscore.experiments.reproduction.bench import Bench, MissingError
 from setscore.experiments.reproduction.registry import Need, Quantity, methods
-from setscore.experiments.runs.folder import Drawn, Run
+from setscore.experiments.runs.folder import Drawn, Run, milliseconds
 from setscore.prompts import Template
 from setscore.records import Query
 
@@ -72,17 +72,11 @@ def cost(quantity: Quantity, runs: Mapping[Need, Run]) -> Any:
 
 
 def latency(run: Run) -> float:
-    """Milliseconds for a document, from what was really asked; what a store knew says nothing about time."""
-    if not run.cost["asked"]:
+    """Milliseconds for a document; what a store knew says nothing about time."""
+    found = milliseconds(run)
+    if found is None:
         raise MissingError("everything was known before this run, so nothing was timed. Time it with a new --out.")
-    one = 1000 * run.cost["seconds"] / run.cost["asked"]
-    if run.config.method.baseline is not None:
-        return one
-    documents = sum(len(seed.test) + len(seed.validation) for seed in run.seeds)
-    labels = float(np.isfinite(run.first.test.log_odds).sum(axis=1).mean())
-    # With shared attention one pass answers all questions about a document; they are what was counted.
-    questions = run.cost["forwards"] / documents
-    return one * (max(questions, labels) if run.config.method.scorer == "per_label" else questions)
+    return found
 
 
 def machine(run: Run) -> str:

@@ -49,6 +49,7 @@ class Drawn:
     """What a folder holds of one seed. Arrays are [n, m]; `labels` are rows of a table, one for each label."""
 
     seed: int
+    regime: str
     choice: str
     template: str
     sweep: Mapping[str, float]
@@ -86,6 +87,21 @@ class Run:
     def spread(self) -> Spread:
         """Means and deviations over seeds."""
         return Spread.of([one.metrics for one in self.seeds])
+
+
+def milliseconds(run: Run) -> float | None:
+    """For a document, from what was asked in this run; None where everything was known."""
+    cost, first = run.cost, run.first
+    if not cost["asked"]:
+        return None
+    one = 1000 * cost["seconds"] / cost["asked"]
+    if run.config.method.baseline is not None:
+        return one
+    documents = sum(len(seed.test) + len(seed.validation) for seed in run.seeds)
+    labels = float(np.isfinite(first.test.log_odds).sum(axis=1).mean())
+    # With shared attention one pass answers all questions about a document; they are what was counted.
+    questions = cost["forwards"] / documents
+    return one * (max(questions, labels) if run.config.method.scorer == "per_label" else questions)
 
 
 def make_run(
@@ -279,6 +295,7 @@ def _drawn(folder: Path, found: Mapping[str, Any], seed: int, content: Mapping[s
         probabilities = arrays.get(f"y_prob{end}")
     return Drawn(
         seed,
+        content["regime"],
         content["choice"],
         content["template"],
         content["sweep"],
