@@ -31,6 +31,7 @@ from setscore.cli.report import report
 from setscore.cli.reproduce import reproduce
 from setscore.cli.run import run
 from setscore.cli.shortlist import shortlist
+from setscore.cli.sweep import sweep
 from setscore.errors import SetScoreError
 
 MISTAKE, OURS, INTERRUPTED = 2, 70, 130
@@ -45,6 +46,7 @@ USE: dict[str, Callable[..., None]] = {
 RESEARCH: dict[str, Callable[..., None]] = {
     "run": run,
     "reproduce": reproduce,
+    "sweep": sweep,
     "report": report,
     "compare": compare,
     "headroom": headroom,

@@ -9,7 +9,7 @@ from rich.table import Table
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
 from setscore.cli.console import literal, remark, results
-from setscore.datasets import Columns, parse_labels
+from setscore.datasets import Columns
 from setscore.errors import SetScoreError, counted
 from setscore.experiments.attention import AttentionComparison, ModeScores
 from setscore.experiments.attention import compare_attention as compare
@@ -40,7 +40,7 @@ def compare_attention(
     """
     if own.file is None or own.labels is None:
         raise SetScoreError("documents and labels are needed: --file FILE --labels FILE.")
-    inventory = parse_labels(own.labels)
+    inventory = own.inventory()
     truth: BoolArray | None = None
     if gold:
         dataset = own.load()

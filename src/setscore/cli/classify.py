@@ -25,7 +25,7 @@ from setscore.datasets import (
 )
 from setscore.errors import SetScoreError, counted, plural, truncation, unknown_name
 from setscore.predictions import Predictions
-from setscore.records import Document
+from setscore.records import Document, LabelSet
 
 # A block is scored, written and forgotten before the next is read. It ends at so many questions or characters, about
 # two seconds on two cores, or when its first row has waited so many seconds for others.
@@ -35,7 +35,11 @@ PATIENCE = 2.0
 EMBEDDED = "setscore-mini"
 SHORTEST = 20  # characters of a text whose language can be told
 MOST_IDS = 1_000_000  # that are kept to find those that stand twice
-SAVED = ("labels", *(field.name for field in fields(options.Model)))  # what a saved classifier has of its own
+SAVED = (
+    "labels",
+    "label_text",
+    *(field.name for field in fields(options.Model)),
+)  # what a saved classifier has of its own
 
 Labels = Annotated[
     str | None, typer.Option("--labels", "-l", help="Names separated by commas, or a .txt, .csv, .yaml or .json file.")
@@ -64,6 +68,7 @@ def classify(
     context: typer.Context,
     texts: Annotated[list[str] | None, typer.Argument(help="Documents, each in quotes.", show_default=False)] = None,
     labels: Labels = None,
+    label_text: options.LabelText = "description",
     file: File = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A file for the results, in place of standard output.")
@@ -106,6 +111,7 @@ def classify(
     """
     if classifier is None:
         model = _described(labels, asked, threshold, allow)
+        model.set_params(labels=LabelSet.of(model.labels).asked_by(label_text))
     else:
         model = _saved(classifier, context, threshold, allow)
     if form == "csv":

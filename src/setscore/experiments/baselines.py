@@ -238,11 +238,11 @@ class Run:
         """What the scores depend on beside documents and labels."""
         plain = {key: repr(value) for key, value in self.options.items() if key not in (*PLACES, "checkpoint")}
         weights = weights_of(self.options["checkpoint"]) if "checkpoint" in self.options else None
-        cut = {} if self.shortlist is None else {"shortlist": self.shortlist.plain()}
+        cut = {} if self.shortlist is None else {"shortlist": self.shortlist.settings()}
         return {"title": f"baselines/{self.name}", "weights": weights, **plain, "training": dict(learned or {})} | cut
 
     def _config(self, dataset: Dataset, learned: Mapping[str, Any] | None) -> dict[str, Any]:
-        return self._identity(learned) | {"fingerprint": dataset.fingerprint}
+        return self._identity(learned) | {"label_text": dataset.labels.asked_as, "fingerprint": dataset.fingerprint}
 
 
 def _learned(run: Run, experiment: Experiment, seed: int, training: Dataset | None) -> dict[str, Scored]:

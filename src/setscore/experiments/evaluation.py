@@ -69,6 +69,12 @@ def prepare_file(dataset: Dataset, *, limit: int | None = None) -> Experiment:
     return _pool(dataset.name, dataset, limit)
 
 
+def asked_by(experiment: Experiment, label_text: str) -> Experiment:
+    """Labels asked by "description", where they have one, or by "name"."""
+    parts = {part: one.with_labels(one.labels.asked_by(label_text)) for part, one in experiment.parts.items()}
+    return replace(experiment, parts=parts)
+
+
 def measured_whole(experiment: Experiment) -> Experiment:
     """The documents to measure on where nothing is fitted: the pool, or the test documents."""
     part = "pool" if "pool" in experiment.parts else "test"

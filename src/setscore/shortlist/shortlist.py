@@ -79,7 +79,7 @@ class Shortlist:
             )
         return cls(int(number) if number else cls.k, name or cls.retriever)
 
-    def plain(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """What it depends on, as JSON values; where vectors are kept does not matter."""
         return {key: value for key, value in vars(self).items() if key not in ("cache", "memory")}
 

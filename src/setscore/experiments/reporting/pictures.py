@@ -61,7 +61,8 @@ def reliability_diagram(first: Drawn) -> str:
     def draw(axes: Any) -> None:
         filled = found["count"] > 0
         axes.plot([0, 1], [0, 1], color=FAINT, linestyle=":", linewidth=1)
-        axes.plot(found["confidence"][filled], found["accuracy"][filled], marker="o", markersize=4, color=FIRST)
+        line = found["confidence"][filled], found["accuracy"][filled]
+        axes.plot(*line, marker="o", markersize=4, color=FIRST, clip_on=False)
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
         axes.set_xlabel("probability")
@@ -103,7 +104,10 @@ def pareto(sections: Sequence[Section]) -> str | None:
         axes.scatter([x for x, _, _ in points], [y for _, y, _ in points], color=FIRST, zorder=3)
         for x, y, name in points:
             axes.annotate(name[:30], (x, y), xytext=(4, 4), textcoords="offset points", fontsize=7)
-        axes.set_xscale("log")
+        if points[-1][0] > 3 * points[0][0]:
+            axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter("")
         axes.set_ylim(0, 100)
         axes.set_xlabel("milliseconds a document")
         axes.set_ylabel("micro-F1 in percent")

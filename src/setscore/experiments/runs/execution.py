@@ -1,7 +1,7 @@
 """A run: from a config to decisions on test documents, for every seed."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from setscore.experiments.evaluation import (
     Experiment,
     Predicted,
     Trial,
+    asked_by,
     changed,
     named,
     predict_dataset,
@@ -29,7 +30,7 @@ from setscore.experiments.runs.config import RunConfig
 from setscore.experiments.runs.counting import Cost, CountingBackbone, most_memory
 from setscore.experiments.scored import Outcome, Scored, describe, measure_model
 from setscore.experiments.training import training_documents
-from setscore.records import FloatArray, LabelSet, Progress
+from setscore.records import FloatArray, Progress
 from setscore.shortlist import Shortlist
 from setscore.store import Store, open_store
 
@@ -81,19 +82,11 @@ def load_experiment(config: RunConfig) -> Experiment:
             separator=data.separator,
             ignore_unknown=data.ignore_unknown,
         )
-        return _asked(prepare_file(dataset, limit=data.limit), data.label_text)
+        return asked_by(prepare_file(dataset, limit=data.limit), data.label_text)
     source, slices = find_source(str(data.name)), str(data.slices)
     place = None if data.data_dir is None else Path(data.data_dir)
     ready = prepare(source.name, slices, config.drawn, data_dir=place, limit=data.limit)
-    return _asked(ready, data.label_text)
-
-
-def _asked(experiment: Experiment, label_text: str) -> Experiment:
-    """By description, where labels have one, or by name."""
-    if label_text == "description":
-        return experiment
-    parts = {part: one.with_labels(LabelSet.of(one.labels.names)) for part, one in experiment.parts.items()}
-    return replace(experiment, parts=parts)
+    return asked_by(ready, data.label_text)
 
 
 def fingerprints(experiment: Experiment) -> dict[str, str]:
