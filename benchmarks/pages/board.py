@@ -15,15 +15,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
 if not __package__:  # run as a file
-    sys.path.insert(0, str(ROOT))
+    sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.common import options, table
 from setscore.backbones import load_backbone
 from setscore.experiments.runs.config import RunConfig, load_config
 from setscore.experiments.runs.folder import Run, read_run
 
+ROOT = Path(__file__).parents[2]
 CONFIGS, RESULTS, PAGE = ROOT / "configs", ROOT / "configs" / "results", ROOT / "docs" / "board.md"
 METRICS = ("micro_f1", "macro_f1", "exact_match", "ece", "brier")
 HEAD = """# The board

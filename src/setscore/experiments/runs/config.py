@@ -118,10 +118,11 @@ class RunConfig(_Part):
         )
 
     def key(self) -> str:
-        """A digest of what the results depend on; the title and where files lie do not matter."""
+        """A digest of what the results depend on beside documents; the title and where files lie do not matter."""
         plain = self.resolved().model_dump(mode="json")
         del plain["title"]
-        del plain["dataset"]["data_dir"]
+        for place in ("data_dir", "file", "labels"):
+            del plain["dataset"][place]
         return digest(plain).hex()
 
     def classifier(self, template: str, **more: Any) -> SetScoreClassifier:

@@ -131,10 +131,10 @@ def make_run(
 
 def _check_same(folder: Path, about: Mapping[str, Any]) -> None:
     known = read_json(folder / "config.json", FORMAT_CONFIG)
-    for what, name in (("key", "config"), ("documents", "documents")):
+    for what, name in (("key", "another config"), ("documents", "other documents")):
         if known.get(what) != about[what]:
             raise SetScoreError(
-                f"{folder} holds a finished run with another {name}. Choose another folder with --out, or remove it."
+                f"{folder} holds a finished run with {name}. Choose another folder with --out, or remove it."
             )
 
 
