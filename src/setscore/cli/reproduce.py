@@ -39,6 +39,10 @@ def reproduce(
     show: Annotated[
         bool, typer.Option("--list", help="Only list the cells, with passes, time and memory here.")
     ] = False,
+    teraflops: Annotated[
+        float | None,
+        typer.Option(min=0.001, help="With --list: for a GPU that multiplies so fast in bf16.", show_default=False),
+    ] = None,
     backbone: Annotated[
         str | None,
         typer.Option(help="In the place of every diffusion backbone; rows say so.", show_default=False),
@@ -102,7 +106,7 @@ def reproduce(
     if json is not None:
         options.check_folder(json)
     if show:
-        _list(picked, choice, json)
+        _list(picked, choice, json, teraflops)
     else:
         _measure(picked, choice, out, json)
 
@@ -117,22 +121,23 @@ def _places(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _list(picked: "Chosen", choice: "Choice", json: Path | None) -> None:
+def _list(picked: "Chosen", choice: "Choice", json: Path | None, teraflops: float | None) -> None:
     from setscore.experiments.reproduction.listing import budget, duration, listed
 
     table = Table(box=None, pad_edge=False)
-    for column in ("item", "what", "in the paper", "cells", "runs", "passes", "time here", "memory"):
-        numeric = column in ("cells", "runs", "passes", "time here", "memory")
+    for column in ("item", "what", "in the paper", "cells", "runs", "passes", "time", "memory"):
+        numeric = column in ("cells", "runs", "passes", "time", "memory")
         table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric or column == "item")
     content: dict[str, Any] = {}
     for name, (item, asked) in picked.items():
-        total, cells = budget(asked, choice), [listed(one).plain(choice) for one in asked]
+        total, cells = budget(asked, choice, teraflops=teraflops), [listed(one).plain(choice) for one in asked]
         short = "" if total.fits else " !"
         numbers = (f"{len(asked)}", f"{total.runs}", f"{total.forwards:,}", duration(total.seconds))
         table.add_row(name, item.title, item.source, *numbers, f"{total.memory / 1e9:.1f} GB{short}")
         content[name] = {"title": item.title, "source": item.source, "budget": vars(total), "cells": cells}
     results.print(table)
-    results.print("\nTime and memory are estimates for this machine, to a factor of two or three.", style="dim")
+    where = "this machine" if teraflops is None else f"a GPU with {teraflops:g} TFLOP/s"
+    results.print(f"\nTime and memory are estimates for {where}, to a factor of two or three.", style="dim")
     if any(not found["budget"]["fits"] for found in content.values()):
         results.print("! does not fit into the memory that is free here.", style="dim")
     if len(picked) == 1:

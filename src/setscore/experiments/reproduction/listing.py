@@ -78,9 +78,11 @@ class Budget:
     fits: bool
 
 
-def budget(asked: Sequence[Asked], choice: Choice) -> Budget:
-    """Of all the runs that these cells take; equal runs count once."""
-    each: Mapping[tuple[str, ...], Estimate] = {_same(need): estimate(need, choice) for need in merged(asked).values()}
+def budget(asked: Sequence[Asked], choice: Choice, *, teraflops: float | None = None) -> Budget:
+    """Of all the runs that these cells take, here or on a machine of this speed; equal runs count once."""
+    each: Mapping[tuple[str, ...], Estimate] = {
+        _same(need): estimate(need, choice, teraflops=teraflops) for need in merged(asked).values()
+    }
     found = list(each.values())
     return Budget(
         len(found),

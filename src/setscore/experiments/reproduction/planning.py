@@ -1,5 +1,6 @@
 """From cells to runs: which configs are made, with whose weights, and what each would cost here."""
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -123,11 +124,11 @@ class Estimate:
     fits: bool
 
 
-def estimate(need: Need, choice: Choice) -> Estimate:
+def estimate(need: Need, choice: Choice, *, teraflops: float | None = None) -> Estimate:
     """Of a whole run: validation documents of every seed, test documents, every template; training where there is any.
 
-    Work is two operations a parameter and token; the machine's speed is measured with a product of matrices. It is an
-    estimate, good to a factor of two or three.
+    Work is two operations a parameter and token; the machine's speed is measured with a product of matrices, unless
+    `teraflops` is that of another machine. It is an estimate, good to a factor of two or three.
     """
     method, size = methods()[need.method], sizes()[need.dataset]
     limit = min([one for one in (choice.limit, method.limit) if one is not None], default=size.documents)
@@ -141,7 +142,8 @@ def estimate(need: Need, choice: Choice) -> Estimate:
         tokens += TRAINING_COST * 2 * learned * min(size.tokens, 512)
     memory = parameters * width * (1 + ACTIVATION_SHARE)
     active = method.weights.active or parameters
-    return Estimate(forwards, 2 * active * tokens / (_speed() * EFFICIENCY), memory, memory < _free())
+    speed, room = (_speed(), _free()) if teraflops is None else (teraflops * 1e12, math.inf)
+    return Estimate(forwards, 2 * active * tokens / (speed * EFFICIENCY), memory, memory < room)
 
 
 def _parameters(method: Method, choice: Choice) -> tuple[float, float]:
