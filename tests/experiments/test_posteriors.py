@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setscore.ensemble import simplex
@@ -22,6 +22,7 @@ def micro(gold, decisions):
     return float(Counts.of(gold, decisions).micro().f1())
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 200), st.integers(1, 3))
 def test_a_choice_is_never_below_a_member_alone(seed, members):
     posteriors, gold = drawn(seed, members)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from checkpoints import qwen_tokenizer
 from fakes import FakeBackbone, PlantedBackbone
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setscore import LabelSet, SetScoreClassifier
@@ -64,6 +64,7 @@ def test_a_config_cannot_say_otherwise():
         protocol("papr")
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 300))
 def test_what_is_chosen_by_is_the_micro_f1_of_the_best_strategy_on_the_slice(seed):
     rng = np.random.default_rng(seed)

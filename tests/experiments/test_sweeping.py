@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setscore.experiments.sweeping import choose
@@ -13,6 +13,7 @@ def decisions(gold, flips, seed):
     return gold ^ turned
 
 
+@settings(max_examples=10, deadline=None)  # each draws documents again a thousand times
 @given(st.integers(0, 100))
 def test_the_highest_is_chosen_and_the_default_on_a_tie(seed):
     gold = np.random.default_rng(seed).random((60, 4)) < 0.3
