@@ -14,6 +14,7 @@ from setscore.prompts import Verbalizer
 __all__ = [
     "BACKBONES",
     "EMBEDDED",
+    "KNOWN",
     "Attention",
     "Backbone",
     "BackboneSpec",

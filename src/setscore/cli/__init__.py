@@ -29,9 +29,13 @@ from setscore.cli.estimate import estimate
 from setscore.cli.evaluate import evaluate
 from setscore.cli.headroom import headroom
 from setscore.cli.models import models
+from setscore.cli.report import report
+from setscore.cli.reproduce import reproduce
+from setscore.cli.run import run
 from setscore.cli.serve import serve_command
 from setscore.cli.shortlist import shortlist
 from setscore.cli.suggest import suggest
+from setscore.cli.sweep import sweep
 from setscore.errors import SetScoreError
 
 MISTAKE, OURS, INTERRUPTED = 2, 70, 130
@@ -48,6 +52,10 @@ USE: dict[str, Callable[..., None]] = {
     "models": models,
 }
 RESEARCH: dict[str, Callable[..., None]] = {
+    "run": run,
+    "reproduce": reproduce,
+    "sweep": sweep,
+    "report": report,
     "compare": compare,
     "headroom": headroom,
     "compare-attention": compare_attention,

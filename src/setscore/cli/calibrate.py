@@ -213,7 +213,8 @@ def _pool(name: str | None, own: options.Own, data_dir: Path | None) -> Dataset:
     if own.file is not None:
         raise SetScoreError(f"--file stands alone: remove {name!r}.")
     source = find_source(name)
-    return load_dataset(source.name, source.validation, data_dir)
+    found = load_dataset(source.name, source.validation, data_dir)
+    return found.with_labels(found.labels.asked_by(own.label_text))
 
 
 def _show(

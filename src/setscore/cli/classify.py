@@ -25,12 +25,16 @@ from setscore.datasets import (
 )
 from setscore.errors import SetScoreError, counted, plural, truncation, unknown_name
 from setscore.predictions import Predictions
-from setscore.records import Document
+from setscore.records import Document, LabelSet
 
 EMBEDDED = "setscore-mini"
 SHORTEST = 20  # characters of a text whose language can be told
 MOST_IDS = 1_000_000  # that are kept to find those that stand twice
-SAVED = ("labels", *(field.name for field in fields(options.Model)))  # what a saved classifier has of its own
+SAVED = (
+    "labels",
+    "label_text",
+    *(field.name for field in fields(options.Model)),
+)  # what a saved classifier has of its own
 
 Labels = Annotated[
     str | None, typer.Option("--labels", "-l", help="Names separated by commas, or a .txt, .csv, .yaml or .json file.")
@@ -52,6 +56,7 @@ def classify(
     context: typer.Context,
     texts: Annotated[list[str] | None, typer.Argument(help="Documents, each in quotes.", show_default=False)] = None,
     labels: Labels = None,
+    label_text: options.LabelText = "description",
     file: File = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A file for the results, in place of standard output.")
@@ -93,6 +98,8 @@ def classify(
         cat notes.txt | setscore classify --labels labels.txt --format csv
     """
     model = model_of(context, classifier, labels, asked, threshold=threshold, allow=allow)
+    if classifier is None:
+        model.set_params(labels=LabelSet.of(model.labels).asked_by(label_text))
     if form == "csv":
         _warn_of_bars(model)
     if keep_columns and form == "table":
