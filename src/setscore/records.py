@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from setscore.errors import (
     TruncationWarning,
     brief,
     counted,
+    known_names,
+    nearest,
     plural,
     unknown_name,
 )
@@ -27,6 +30,7 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 Progress = Callable[[str, int, int], None]  # what is going on, how much of it is done, and of how much
 
+LABEL_TEXTS = ("description", "name")  # what a question says of a label
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -77,6 +81,19 @@ class LabelSet:
             seen[name.strip()] = position
         self._check_parents()
         self._warn_alike()
+
+    def asked_by(self, text: str) -> "LabelSet":
+        """The same, asked by "description" (where a label has one) or by "name"."""
+        if text not in LABEL_TEXTS:
+            raise LabelError(unknown_name("label text", text, LABEL_TEXTS))
+        if text == "description" or not any(label.description for label in self.labels):
+            return self
+        return LabelSet(tuple(Label(label.name, None, label.parent) for label in self.labels))
+
+    @property
+    def asked_as(self) -> str:
+        """Whether labels are asked by "description" or by "name"."""
+        return "description" if any(label.description for label in self.labels) else "name"
 
     def _warn_alike(self) -> None:
         """Names that differ only in capitals or spaces are rarely meant as two labels, but they may be."""
@@ -176,11 +193,16 @@ class LabelSet:
                 else:
                     unknown[name] = unknown.get(name, 0) + 1
         if unknown:
-            counts = ", ".join(f"{brief(name)} ({counted(count, 'time')})" for name, count in list(unknown.items())[:5])
-            first = unknown_name(what, next(iter(unknown)), self.names)
+            told = []
+            for name, count in islice(unknown.items(), 5):
+                near = nearest(name, self.names)
+                hint = f", did you mean {near!r}?" if near else ""
+                told.append(f"{brief(name)} ({counted(count, 'time')}{hint})")
             total = sum(unknown.values())
             are = plural(total, "is", "are")
-            raise LabelError(f"{counted(total, what)} {are} not in the inventory: {counts}. {first}")
+            raise LabelError(
+                f"{counted(total, what)} {are} not in the inventory: {', '.join(told)}. {known_names(self.names)}"
+            )
         return matrix
 
     def sets(self, decided: npt.NDArray[Any]) -> list[set[str]]:

@@ -40,7 +40,7 @@ def compare_attention(
     """
     if own.file is None or own.labels is None:
         raise SetScoreError("documents and labels are needed: --file FILE --labels FILE.")
-    inventory = options.parse_labels(own.labels)
+    inventory = own.inventory()
     truth: BoolArray | None = None
     if gold:
         dataset = own.load()

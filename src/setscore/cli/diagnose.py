@@ -123,7 +123,7 @@ def _material(names: list[str] | None, documents: options.Documents, own: option
     else:
         if names and len(names) > 1:
             raise SetScoreError(f"one dataset is diagnosed at a time, got {len(names)}.")
-        ((_, load),) = documents.prepared(names, instead="--file FILE").items()
+        ((_, load),) = own.worded(documents.prepared(names, instead="--file FILE")).items()
         parts = load().parts
         dataset = parts["pool"] if "pool" in parts else parts["test"]
     dataset = dataset.head(most) if most < len(dataset) else dataset
@@ -135,7 +135,7 @@ def _without_gold(own: options.Own, most: int) -> Material:
     if own.file is None or own.labels is None:
         raise SetScoreError("--file needs the inventory of labels as well. Add --labels FILE.")
     texts, notes = options.read_texts(own.file, Columns(own.text_column, own.id_column), most)
-    return Material(own.file.name, texts, options.parse_labels(own.labels), None, notes)
+    return Material(own.file.name, texts, own.inventory(), None, notes)
 
 
 def _show_slots(found: Diagnosis, labels: LabelSet) -> None:

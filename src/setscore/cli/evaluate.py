@@ -35,7 +35,7 @@ FORMAT = "setscore.results/1"
 ALL = ", ".join(PAPER_SETS)
 SAVED = (
     *("scorer", "template", "backbone", "attention", "verbalizer", "long_documents", "pool", "shortlist", "blend"),
-    *("competition", "calibration", "seeds", "pictures"),
+    *("layout", "label_text", "competition", "calibration", "seeds", "pictures"),
 )  # what a saved classifier has no use for
 
 
@@ -82,6 +82,7 @@ def evaluate(
         Path | None,
         typer.Option("--classifier", help="Measure a classifier that `setscore calibrate` saved; nothing is fitted."),
     ] = None,
+    allow: options.Allow = None,
 ) -> None:
     """Measure micro and macro F1 on the paper's datasets or on your own labelled documents.
 
@@ -111,7 +112,7 @@ def evaluate(
         raise SetScoreError(f"a saved classifier has its own settings; remove {', '.join(named)} or --classifier.")
     drawn, kinds = documents.drawn(), options.parse_calibrations(calibration)
     store = None if save is None else open_folder(save)
-    classifier = _classifier(model, saved).set_params(store=store)
+    classifier = _classifier(model, saved, allow).set_params(store=store)
     if json is not None:
         options.check_folder(json)
     if pictures is not None:
@@ -129,7 +130,11 @@ def evaluate(
             if inventory is None:
                 found = report(
                     ready,
-                    score_parts(ready, changed(classifier, blend=None), progress=told),
+                    score_parts(
+                        ready,
+                        changed(classifier, blend=None, shortlist=model.shortlist_of(name)),
+                        progress=told,
+                    ),
                     drawn,
                     kinds,
                     yardsticks=beside,
@@ -154,10 +159,11 @@ def evaluate(
         raise typer.Exit(1)
 
 
-def _classifier(model: options.Model, saved: Path | None) -> SetScoreClassifier:
+def _classifier(model: options.Model, saved: Path | None, allow: Sequence[str] | None) -> SetScoreClassifier:
     """One scorer that learns nothing, or the saved classifier."""
     if saved is not None:
-        return SetScoreClassifier.load(saved)
+        return SetScoreClassifier.load(saved, allow=allow or [])
+    options.refuse_allow(allow)
     classifier = model.classifier()
     if classifier.scorer != "per_label" and seed_of(classifier.scorer) is not None:
         raise SetScoreError(

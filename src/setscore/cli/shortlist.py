@@ -10,7 +10,7 @@ from setscore.cli import options
 from setscore.cli.console import remark, results
 from setscore.datasets import Columns, Dataset, read_documents
 from setscore.errors import DataFileError, SetScoreError, counted, plural
-from setscore.experiments.shortlists import ShortlistReport, as_json, compare_shortlists
+from setscore.experiments.shortlists import ShortlistReport, as_json, ceilings_json, compare_shortlists
 from setscore.records import BoolArray
 from setscore.storage import write_json
 from setscore.theory import shortlist_ceilings
@@ -46,8 +46,8 @@ def shortlist(
     """Measure which share of the gold labels a shortlist keeps, and the ceilings on F1 that follow.
 
     The paper's retriever (cosine with the beginning of a document) stands beside the fused one, and the fused one that
-    remembers 200 documents: their texts alone, or their gold labels too, as after `fit`. All are measured on the
-    documents left after those are drawn.
+    remembers 200 documents: their texts alone, or their gold labels too, as after `fit`. None is measured on a document
+    that it remembers: with the paper's slices on all test documents, else on those left after the 200 are drawn.
 
     With a share r of all gold labels on the shortlists, micro-recall is at most r and micro-F1 at most 2r / (1 + r);
     macro-F1 at most the mean of that over labels. Chance is what random shortlists of the same sizes would keep.
@@ -62,14 +62,16 @@ def shortlist(
 
         setscore shortlist --file documents.csv --labels labels.yaml --candidates-column shortlist
     """
-    if candidates_column is not None:
-        _show_ceilings(own, candidates_column)
-        return
-    sizes, most = _sizes(k), _windows(windows)
     if json is not None:
         options.check_folder(json)
-    dataset = _dataset(name, documents, own)
-    made = compare_shortlists(dataset, sizes, seed=documents.drawn()[0], encoder=encoder, windows=most)
+    if candidates_column is not None:
+        _show_ceilings(own, candidates_column, json)
+        return
+    sizes, most = _sizes(k), _windows(windows)
+    dataset, labelled = _dataset(name, documents, own)
+    made = compare_shortlists(
+        dataset, sizes, labelled=labelled, seed=documents.drawn()[0], encoder=encoder, windows=most
+    )
     _show(made)
     for text in dataset.notes:
         remark(text)
@@ -90,17 +92,20 @@ def _windows(text: str) -> int | None:
     return None if text == "all" else int(text)
 
 
-def _dataset(name: str | None, documents: options.Documents, own: options.Own) -> Dataset:
+def _dataset(name: str | None, documents: options.Documents, own: options.Own) -> tuple[Dataset, Dataset | None]:
+    """The documents to measure on, and others to remember where there are any: the paper's slices have both."""
     if (name is None) == (own.file is None):
         raise SetScoreError("give the name of a dataset, or --file FILE with --labels FILE; one of the two.")
     if name is None:
         dataset = own.load()
-        return dataset if documents.limit is None else dataset.head(min(documents.limit, len(dataset)))
+        return dataset if documents.limit is None else dataset.head(min(documents.limit, len(dataset))), None
     if name == "all":
         raise SetScoreError("one dataset at a time; see `setscore datasets` for their names.")
-    (load,) = documents.prepared([name], instead="--file FILE").values()
+    (load,) = own.worded(documents.prepared([name], instead="--file FILE")).values()
     parts = load().parts
-    return parts.get("pool") or parts["test"]
+    if "pool" in parts:
+        return parts["pool"], None
+    return parts["test"], parts[f"validation-{documents.drawn()[0]}"]
 
 
 def _show(made: ShortlistReport) -> None:
@@ -127,7 +132,7 @@ def _show(made: ShortlistReport) -> None:
             remark(f"{row.name}, k={row.k}: lost most often: {names}")
 
 
-def _show_ceilings(own: options.Own, column: str) -> None:
+def _show_ceilings(own: options.Own, column: str, json: Path | None) -> None:
     """The ceilings that the shortlists in a column put on recall and F1."""
     if own.file is None:
         raise SetScoreError("documents with gold labels and shortlists are needed: --file FILE --labels FILE.")
@@ -154,6 +159,10 @@ def _show_ceilings(own: options.Own, column: str) -> None:
     )
     for note in dataset.notes:
         remark(note)
+    if json is not None:
+        about = {"dataset": dataset.name, "documents": len(dataset), "labels": len(dataset.labels), "column": column}
+        more = {"asked": found.asked, "hamming_floor": found.hamming}
+        write_json(json, FORMAT, about | more | ceilings_json(found, dataset.labels.names))
 
 
 def _shortlists(own: options.Own, dataset: Dataset, column: str) -> BoolArray:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from setscore import fitting
-from setscore.calibration import AutoCalibration
 from setscore.calibration.base import assign_folds
 from setscore.errors import counted
 from setscore.experiments.pictures import new_figure, save_figure
@@ -128,7 +127,8 @@ def _hits(row: Mapping[str, Any]) -> tuple[int, int]:
 
 def _learned(fitted: Fitted) -> str:
     if fitted.readout is None:
-        chosen = fitted.calibration.chosen_ if isinstance(fitted.calibration, AutoCalibration) else fitted.calibration
+        found: Any = fitted.calibration
+        chosen: Calibration = getattr(found, "chosen_", found)
         return f"{CHOICES.get(chosen.name, chosen.choice_)}."
     aim = getattr(fitted.calibration, "objective", "")
     common, biases, own = np.split(fitted.readout.shares, [2, 5])

@@ -50,18 +50,22 @@ def compare_shortlists(
     dataset: Dataset,
     ks: Sequence[int] = (16, 32, 64),
     *,
+    labelled: Dataset | None = None,
     seed: int = 13,
     encoder: str | None = None,
     windows: int | None = Shortlist.windows,
     encode: Encode | None = None,
 ) -> ShortlistReport:
-    """What is remembered comes from 200 documents drawn with `seed`; everything is measured on the rest.
+    """What is remembered comes from `labelled`, and all of `dataset` is measured; without it 200 documents are drawn
+    with `seed` to be remembered, and the rest is measured.
 
     `encoder` takes the place of each retriever's own, `encode` that of any encoder; `windows` are those of Shortlist.
     """
     if len(dataset) < 2:
         raise SetScoreError(f"{dataset.name} has {counted(len(dataset), 'document')}; at least 2 are needed.")
-    labelled, measured = dataset.draw(min(VALIDATION_SIZE, len(dataset) // 2), seed)
+    measured = dataset
+    if labelled is None:
+        labelled, measured = dataset.draw(min(VALIDATION_SIZE, len(dataset) // 2), seed)
     known: dict[Encode, EncodedOnce] = {}
     rows, seconds = [], {}
     for name, (base, learns) in RETRIEVED.items():
@@ -87,23 +91,23 @@ def as_json(made: ShortlistReport, names: Sequence[str]) -> dict[str, Any]:
         "documents": made.documents,
         "labels": made.labels,
         "slice": made.slice,
-        "rows": [
-            {
-                "retriever": row.name,
-                "k": row.k,
-                "pooled": row.found.retention,
-                "per_document": row.found.document_recall,
-                "chance": row.found.chance,
-                "micro_ceiling": row.found.micro_f1,
-                "macro_ceiling": row.found.macro_f1,
-                "dropped": row.found.dropped,
-                "per_label": {
-                    name: None if np.isnan(share) else float(share)
-                    for name, share in zip(names, row.found.label_retention, strict=True)
-                },
-            }
-            for row in made.rows
-        ],
+        "rows": [{"retriever": row.name, "k": row.k} | ceilings_json(row.found, names) for row in made.rows],
+    }
+
+
+def ceilings_json(found: Ceilings, names: Sequence[str]) -> dict[str, Any]:
+    """What a shortlist keeps and leaves within reach."""
+    return {
+        "pooled": found.retention,
+        "per_document": found.document_recall,
+        "chance": found.chance,
+        "micro_ceiling": found.micro_f1,
+        "macro_ceiling": found.macro_f1,
+        "dropped": found.dropped,
+        "per_label": {
+            name: None if np.isnan(share) else float(share)
+            for name, share in zip(names, found.label_retention, strict=True)
+        },
     }
 
 
