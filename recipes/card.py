@@ -17,6 +17,7 @@ from recipes import HERE
 from recipes.sources.judged import NAME
 from recipes.sources.natural import load_tasks
 from recipes.sources.written import SOURCE as WRITTEN
+from setscore.backbones.specs import KNOWN
 from setscore.experiments.diagnosis_words import STRONG_SLOT
 
 TEXT = (HERE / "card.md").read_text()
@@ -62,6 +63,8 @@ def card(
         "parameters": described["shape"]["parameters"],
         "started": described["started"],
         "role": described["role"],
+        "temperature": KNOWN[f"setscore-{model}"].temperature,
+        "competition": KNOWN[f"setscore-{model}"].competition,
         "written": f"{read_by_hand(by_source) - judged(by_source):,}",
         "judged": f"{judged(by_source):,}",
         "rows": f"{summary['rows']:,}",
