@@ -34,6 +34,7 @@ def test_the_default_prompt_is_the_papers_to_the_letter():
         ("paper", "Document:\nD\n\nQuestion: Is this article about L?\nAnswer:<slot>"),
         ("compact", "Document:\nD\nQuestion: Is this article about L?\nAnswer:<slot>"),
         ("line", "Document: D Question: Is this article about L? Answer:<slot>"),
+        ("stop", "Document: D. Question: Is this article about L? Answer:<slot>"),
     ],
 )
 def test_layouts(layout, prompt):
@@ -41,7 +42,7 @@ def test_layouts(layout, prompt):
 
 
 def test_every_layout_is_covered_above():
-    assert set(LAYOUTS) == {"paper", "compact", "line"}
+    assert set(LAYOUTS) == {"paper", "compact", "line", "stop"}
 
 
 def test_a_query_keeps_the_document_apart_and_ends_in_one_open_slot():
@@ -154,7 +155,7 @@ def test_a_whole_prompt_needs_a_document(text, message):
 def test_unknown_layout():
     with pytest.raises(TemplateError) as error:
         Template.of("express", layout="compct")
-    assert str(error.value) == "unknown layout 'compct'. Did you mean 'compact'? Known: compact, line, paper."
+    assert str(error.value) == "unknown layout 'compct'. Did you mean 'compact'? Known: compact, line, paper, stop."
 
 
 def test_a_template_passes_through_unchanged():

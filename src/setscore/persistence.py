@@ -48,10 +48,18 @@ def save(path: str | Path, params: Mapping[str, Any], labels: LabelSet, fitted: 
         return
     if not isinstance(params["backbone"], str):
         raise SetScoreError("only a classifier whose backbone is given by name can be saved.")
+    content = content_of(params, labels, fitted)
+    if fitted is not None and fitted.known is not None and params["head"] != "none":
+        content |= _written(Path(path), fitted.readout, fitted.known)
+    write_json(path, FORMAT, content)
+
+
+def content_of(params: Mapping[str, Any], labels: LabelSet, fitted: Fitted | None) -> dict[str, Any]:
+    """What a file holds of a classifier, but for the arrays of a read-out, which lie beside it."""
     plain = {name: value for name, value in params.items() if value is not None or name not in MAY_BE_ABSENT}
     plain.pop("store", None)  # where answers are kept is a matter of this machine
     plain |= {
-        "backbone": with_allowances(params["backbone"], ()),
+        "backbone": with_allowances(name, ()) if isinstance(name := params["backbone"], str) else name.identity,
         "labels": labels.plain(),
         "template": Template.of(params["template"]).text,
         "verbalizer": asdict(Verbalizer.of(params["verbalizer"])),
@@ -61,7 +69,7 @@ def save(path: str | Path, params: Mapping[str, Any], labels: LabelSet, fitted: 
         plain["shortlist"] = fitted.shortlist
     if fitted is not None and fitted.blend is not None:
         plain["blend"] = fitted.blend
-    content = {
+    return {
         "params": plain,
         "calibration": None if fitted is None else fitted.calibration.state(),
         "learned": {} if fitted is None else dict(fitted.learned),
@@ -69,9 +77,6 @@ def save(path: str | Path, params: Mapping[str, Any], labels: LabelSet, fitted: 
         "readout": None,
         "arrays": None,
     }
-    if fitted is not None and fitted.known is not None and params["head"] != "none":
-        content |= _written(Path(path), fitted.readout, fitted.known)
-    write_json(path, FORMAT, content)
 
 
 def load(path: str | Path, allow: Sequence[str] = ()) -> tuple[dict[str, Any], Fitted | None]:

@@ -11,11 +11,13 @@ from setscore.errors import TemplateError, VerbalizerError, unknown_name
 from setscore.records import Query, Slot, text_problem
 
 # The paper's prompt (appendix "Verbatim prompt templates"), unwrapped. The answer slot follows "Answer:" directly: the
-# leading space belongs to the verbalizer. The other two layouts stand elsewhere in the paper.
+# leading space belongs to the verbalizer. The other layouts stand elsewhere in the paper: in its setup, its body and,
+# with a full stop after the document, in its remarks (Q1).
 LAYOUTS = {
     "paper": "Document:\n{document}\n\nQuestion: {question}\nAnswer:",
     "compact": "Document:\n{document}\nQuestion: {question}\nAnswer:",
     "line": "Document: {document} Question: {question} Answer:",
+    "stop": "Document: {document}. Question: {question} Answer:",
 }
 
 # Every question of the paper's sweep (Table "Full prompt-template sweep"), as full sentences.
@@ -145,6 +147,7 @@ class SetTemplate:
 # How all labels stand in one prompt, by the name that scorers take as `layout`.
 SET_LAYOUTS = {
     "paper": SetTemplate(),
+    "compact": SetTemplate(re.sub(r"\n\n", "\n", SUFFIX)),  # as the setup prints it, without empty lines
     "inline": SetTemplate(
         "Decide whether each candidate label applies.\n\nDocument:\n{document}\n\nLabels:\n{labels}",
         item="- {label}:",

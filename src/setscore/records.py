@@ -30,6 +30,7 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 Progress = Callable[[str, int, int], None]  # what is going on, how much of it is done, and of how much
 
+LABEL_TEXTS = ("description", "name")  # what a question says of a label
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -80,6 +81,19 @@ class LabelSet:
             seen[name.strip()] = position
         self._check_parents()
         self._warn_alike()
+
+    def asked_by(self, text: str) -> "LabelSet":
+        """The same, asked by "description" (where a label has one) or by "name"."""
+        if text not in LABEL_TEXTS:
+            raise LabelError(unknown_name("label text", text, LABEL_TEXTS))
+        if text == "description" or not any(label.description for label in self.labels):
+            return self
+        return LabelSet(tuple(Label(label.name, None, label.parent) for label in self.labels))
+
+    @property
+    def asked_as(self) -> str:
+        """Whether labels are asked by "description" or by "name"."""
+        return "description" if any(label.description for label in self.labels) else "name"
 
     def _warn_alike(self) -> None:
         """Names that differ only in capitals or spaces are rarely meant as two labels, but they may be."""

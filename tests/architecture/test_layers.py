@@ -30,17 +30,19 @@ LAYERS = (
 )
 # Values check themselves when they are made, so records raises errors; errors itself imports nothing. Predictions are
 # made of records. The embedded backbone's weights are a sentence encoder too. What is fitted is a value that is saved.
-# Every reader of files keeps to the limits of storage. A command starts the server.
+# Every reader of files keeps to the limits of storage. Commands are the edge of the edge: they call batches and start
+# the server.
 ALLOWED_WITHIN_A_LAYER = {
     ("records", "errors"),
     ("predictions", "errors"),
     ("predictions", "records"),
     ("encoders", "backbones"),
     ("datasets", "storage"),
+    ("store", "storage"),
     ("persistence", "fitting"),
+    ("cli", "batch"),
     ("cli", "server"),
     ("suggesting", "fitting"),
-    ("datasets", "storage"),
 }
 
 

@@ -17,7 +17,7 @@ from setscore.baselines import BASELINES, TRAINED, load_baseline
 from setscore.baselines.causal import parse_answer
 from setscore.baselines.nli import HYPOTHESES
 from setscore.baselines.setfit import draw_few
-from setscore.baselines.training import Settings, schedule
+from setscore.baselines.training import Settings, decaying, schedule
 from setscore.errors import BackboneError, LabelError, SetScoreError, TemplateError
 
 LABELS = LabelSet.of(["oil", "match", "song"])
@@ -211,3 +211,36 @@ def test_mistakes_are_named(place, tmp_path):
         with pytest.raises(SetScoreError, match="call fit before score"):
             load_baseline(name).score(TEXTS, LABELS)
     assert all(load_baseline(name) for name in BASELINES)
+
+
+def test_biases_and_norms_do_not_decay(place):
+    from transformers import AutoModel
+
+    model = AutoModel.from_pretrained(place("bert"))
+    decay, plain = decaying(model, 0.01)
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    assert (decay["weight_decay"], plain["weight_decay"]) == (0.01, 0.0)
+    assert all("LayerNorm" in names[id(one)] or names[id(one)].endswith("bias") for one in plain["params"])
+    assert not any("LayerNorm" in names[id(one)] or names[id(one)].endswith("bias") for one in decay["params"])
+    assert len(decay["params"]) + len(plain["params"]) == len(names)
+
+
+@pytest.mark.parametrize("name", ["bart-mnli", "qwen-yes-no"])
+def test_what_lies_behind_the_budget_is_not_read(place, name):
+    """600 tokens of a document are read, by its own tokenizer, as the method's own backbones read them."""
+    model = load_baseline(name, checkpoint=place("bart" if name == "bart-mnli" else "causal"), document_tokens=12)
+    same = "the oil is good and the match is bad in the rain"
+    found = model.score([same + " song" * 50, same + " very" * 9, same], LABELS).log_odds
+    if name == "bart-mnli":  # words are tokens there
+        np.testing.assert_allclose(found[0], found[1], atol=1e-5)
+    else:
+        np.testing.assert_allclose(found[0], found[2], atol=1e-5)
+    assert load_baseline(name).document_tokens == 600
+
+
+def test_labels_are_offered_with_their_descriptions_and_named(place):
+    model = load_baseline("qwen-generate", checkpoint=place("causal"))
+    described = LabelSet.of({"oil": "crude oil or fuel", "song": None})
+    prompt = model._prompt("rain", described.labels)
+    assert "\n- oil: crude oil or fuel\n- song: song\n" in prompt
+    assert "Labels: oil, match, song\n" in model._prompt("rain", LABELS.labels)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from setscore.cli.options import Model, parse_labels
+from setscore.cli.options import Model
+from setscore.datasets import parse_labels
 from setscore.errors import DataFileError, LabelError, SetScoreError
 from setscore.records import Label, LabelSet
 

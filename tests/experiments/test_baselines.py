@@ -7,12 +7,15 @@ from made_up import write_goemotions
 from shortlist.encoders import encode
 
 from setscore.baselines import load_baseline
+from setscore.baselines.base import finished
+from setscore.baselines.supervised import SigmoidHead
 from setscore.errors import DataFileError
 from setscore.experiments import baselines, prepare
 from setscore.experiments.baselines import measure_baseline
 from setscore.experiments.evaluation import trials
 from setscore.experiments.saved import one_saved
 from setscore.experiments.training import training_documents
+from setscore.shortlist import Shortlist
 
 SEEDS = (13, 17)
 
@@ -119,3 +122,34 @@ def test_a_hypothesis_is_chosen_on_each_seeds_validation_documents(data, tmp_pat
     )
     texts = [dict(zip(small.parts["pool"].ids, small.parts["pool"].texts, strict=True))[i] for i in test.ids]
     np.testing.assert_allclose(chosen.score(texts, small.parts["pool"].labels).log_odds, test.log_odds, atol=1e-4)
+
+
+def test_with_a_shortlist_only_its_labels_are_asked_and_nothing_else_is_predicted(data, tmp_path):
+    pytest.importorskip("transformers")
+    folder = str(tmp_path / "nli")
+    tiny.nli(folder, kind="bart")
+    small = prepare("goemotions", "development", SEEDS, data_dir=data, limit=8)
+    options = {"options": {"checkpoint": folder}, "save": tmp_path / "scores"}
+    cut = measure_baseline("bart-mnli", small, SEEDS, shortlist=Shortlist(1, "bm25"), **options)
+    whole = measure_baseline("bart-mnli", small, SEEDS, **options)
+    asked = np.isfinite(cut.scored["pool"].log_odds)
+    assert (asked.sum(axis=1) == 1).all()
+    np.testing.assert_allclose(cut.scored["pool"].log_odds[asked], whole.scored["pool"].log_odds[asked], atol=1e-4)
+    again = measure_baseline("bart-mnli", small, SEEDS, shortlist=Shortlist(1, "bm25"), **options)
+    np.testing.assert_array_equal(again.scored["pool"].log_odds, cut.scored["pool"].log_odds)
+
+
+def test_supervised_models_are_trained_once_for_all_seeds(data, tmp_path, monkeypatch):
+    pytest.importorskip("transformers")
+    write_goemotions(data, documents=300, split="train")
+    trained = []
+    monkeypatch.setattr(SigmoidHead, "fit", lambda self, texts, gold, labels: trained.append(len(texts)) or Fitted())
+    ready = experiment(data)
+    train = training_documents("bert", ready, "split", data_dir=data, limit=20)
+    made = measure_baseline("bert", ready, SEEDS, training=train)
+    assert (trained, set(made.scored)) == ([20], {"pool"})
+
+
+class Fitted:
+    def score(self, texts, labels, *, candidates=None, progress=None):
+        return finished(np.zeros((len(texts), len(labels))), candidates, len(texts))

@@ -7,7 +7,7 @@ from typing import Any
 from setscore.baselines.base import Baseline
 from setscore.errors import SetScoreError, unknown_name
 
-__all__ = ["BASELINES", "GENERATIVE", "LOOPED", "TRAINED", "TUNED", "Baseline", "load_baseline"]
+__all__ = ["BASELINES", "GENERATIVE", "LOOPED", "SUPERVISED", "TRAINED", "TUNED", "Baseline", "load_baseline"]
 
 # Name: module, class, options that differ from the class's own.
 BASELINES: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -30,6 +30,7 @@ BASELINES: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 TRAINED = ("linear", "setfit", "bert", "roberta", "flan-t5")  # they learn from labelled documents
 LOOPED = ("setfit", "bert", "roberta", "flan-t5")  # of those, step by step: progress is told, a kill is survived
+SUPERVISED = ("bert", "roberta", "flan-t5")  # of those, from a whole training split: once, for whatever seeds
 TUNED = ("bart-mnli-template", "deberta-nli-template")  # they choose a hypothesis on validation documents
 GENERATIVE = ("qwen-generate", "flan-t5")  # they write text: no scores, nothing to calibrate
 

@@ -11,6 +11,7 @@ from setscore.errors import BackboneError, MissingExtraError
 from setscore.records import BoolArray, FloatArray, LabelSet, Progress, Scores
 
 T = TypeVar("T")
+DOCUMENT_TOKENS = 600  # of a document that are read, as of the method's own backbones
 
 
 class Baseline(Protocol):
@@ -57,6 +58,15 @@ def pretrained(kind: str, place: str, what: str, **options: Any) -> Any:
             " model.safetensors and the tokenizer's files on another machine, put them into a folder and give that"
             " folder as the checkpoint."
         ) from error
+
+
+def beginning(tokenizer: Any, text: str, tokens: int) -> str:
+    """The part of a text that its first so many tokens cover."""
+    found = tokenizer(
+        text, add_special_tokens=False, truncation=True, max_length=tokens, return_offsets_mapping=True, verbose=False
+    )
+    offsets = found["offset_mapping"]
+    return text if len(offsets) < tokens else text[: offsets[-1][1]]
 
 
 def on_device(model: Any, device: str) -> Any:

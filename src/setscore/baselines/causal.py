@@ -8,15 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from setscore.baselines.base import Untrained, batches, beside, finished, library, on_device, pretrained
+from setscore.baselines.base import (
+    DOCUMENT_TOKENS,
+    Untrained,
+    batches,
+    beginning,
+    beside,
+    finished,
+    library,
+    on_device,
+    pretrained,
+)
 from setscore.errors import VerbalizerError
 from setscore.prompts import Template
-from setscore.records import BoolArray, LabelSet, Progress, Scores, steps
+from setscore.records import BoolArray, Label, LabelSet, Progress, Scores, steps
 
 QWEN = "Qwen/Qwen2.5-7B-Instruct"
 # The paper says "prompted to emit applicable labels as comma-separated text" and gives no wording.
 NAMING = (
-    "Document:\n{document}\n\nLabels: {labels}\n\nWhich of these labels apply to the document? Answer with the labels"
+    "Document:\n{document}\n\nLabels:{labels}\n\nWhich of these labels apply to the document? Answer with the labels"
     " alone, separated by commas, or with none."
 )
 NAMED, NOT_NAMED = 4.0, -4.0  # a text has no scores; these stand for a decision
@@ -27,12 +37,14 @@ NEW_TOKENS = 96
 class LabelGeneration(Untrained):
     """The model writes the labels that apply. It has no scores: log-odds are +4 where a label was written, else -4.
 
+    It is offered the labels with their descriptions, where they have some, and writes their names.
+
     The scores' detail "unread" marks answers that held something that is no label.
     """
 
     checkpoint: str = QWEN
     batch_size: int = 16
-    document_words: int = 400
+    document_tokens: int = DOCUMENT_TOKENS
     device: str = "auto"
 
     def score(
@@ -48,20 +60,23 @@ class LabelGeneration(Untrained):
         log_odds, unreadable = np.full(asked.shape, NOT_NAMED), np.zeros(len(texts))
         rows = list(range(len(texts)))
         for batch in batches(rows, self.batch_size):
-            offered = [[labels.names[i] for i in np.flatnonzero(asked[row])] for row in batch]
-            prompts = [self._prompt(texts[row], names) for row, names in zip(batch, offered, strict=True)]
-            for row, names, answer in zip(
-                batch, offered, _generate(self.checkpoint, self.device, prompts), strict=True
-            ):
-                found, unread = parse_answer(answer, names)
+            offered = [[labels.labels[i] for i in np.flatnonzero(asked[row])] for row in batch]
+            prompts = [self._prompt(texts[row], some) for row, some in zip(batch, offered, strict=True)]
+            answers = _generate(self.checkpoint, self.device, prompts)
+            for row, some, answer in zip(batch, offered, answers, strict=True):
+                found, unread = parse_answer(answer, [label.name for label in some])
                 unreadable[row] = bool(unread)
                 log_odds[row, [labels.names.index(name) for name in found]] = NAMED
             step(len(batch))
         return finished(log_odds, candidates, len(texts), unreadable)
 
-    def _prompt(self, text: str, names: Sequence[str]) -> str:
-        document = " ".join(text.split()[: self.document_words])
-        return NAMING.replace("{labels}", ", ".join(names)).replace("{document}", document)
+    def _prompt(self, text: str, labels: Sequence[Label]) -> str:
+        tokenizer, _ = _loaded(self.checkpoint, self.device)
+        offered = " " + ", ".join(label.name for label in labels)
+        if any(label.description for label in labels):
+            offered = "".join(f"\n- {label.name}: {label.text}" for label in labels)
+        before, after = NAMING.split("{document}")
+        return before + beginning(tokenizer, text, self.document_tokens) + after.replace("{labels}", offered)
 
 
 @dataclass(frozen=True)
@@ -71,7 +86,7 @@ class CausalYesNo(Untrained):
     checkpoint: str = QWEN
     template: str = "express"
     batch_size: int = 16
-    length: int = 768
+    document_tokens: int = DOCUMENT_TOKENS
     device: str = "auto"
 
     def score(
@@ -105,8 +120,7 @@ class CausalYesNo(Untrained):
             tokenizer.encode(query.prefix),
             tokenizer.encode(str(query.question[0]), add_special_tokens=False),
         )
-        room = max(1, self.length - len(before) - len(after))
-        return [*before, *tokenizer.encode(text, add_special_tokens=False)[:room], *after]
+        return [*before, *tokenizer.encode(text, add_special_tokens=False)[: self.document_tokens], *after]
 
 
 def parse_answer(answer: str, names: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -10,8 +10,18 @@ from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import expit
 
-from setscore.baselines.base import batches, beside, finished, library, on_device, pretrained
+from setscore.baselines.base import (
+    DOCUMENT_TOKENS,
+    batches,
+    beginning,
+    beside,
+    finished,
+    library,
+    on_device,
+    pretrained,
+)
 from setscore.calibration.base import best_cut
 from setscore.errors import BackboneError, TemplateError
 from setscore.records import BoolArray, LabelSet, Progress, Scores, steps
@@ -25,14 +35,14 @@ BART, DEBERTA = "facebook/bart-large-mnli", "MoritzLaurer/DeBERTa-v3-base-mnli-f
 class Entailment:
     """checkpoint   a folder or repository of a sequence classifier trained on NLI
     hypotheses   with {} for the label; `fit` keeps the one with the highest micro-F1, the first being the default
-    length       tokens of document and hypothesis; the document is cut, never the hypothesis
+    document_tokens  of a document that are read; fewer where the model has no room for them and the hypothesis
     device       "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:1"
     """
 
     checkpoint: str = BART
     hypotheses: tuple[str, ...] = HYPOTHESES[:1]
     batch_size: int = 16
-    length: int = 512
+    document_tokens: int = DOCUMENT_TOKENS
     device: str = "auto"
 
     def __post_init__(self) -> None:
@@ -40,13 +50,15 @@ class Entailment:
             if hypothesis.count("{}") != 1:
                 raise TemplateError(f"a hypothesis has {{}} exactly once for the label, got {hypothesis!r}.")
 
-    def fit(self, texts: Sequence[str], gold: BoolArray, labels: LabelSet) -> Self:
+    def fit(
+        self, texts: Sequence[str], gold: BoolArray, labels: LabelSet, *, candidates: BoolArray | None = None
+    ) -> Self:
         """The hypothesis with the highest micro-F1 at its best threshold on these documents; of equals the first."""
         reached = []
         for hypothesis in self.hypotheses if len(self.hypotheses) > 1 else ():
-            scores = replace(self, hypotheses=(hypothesis,)).score(texts, labels).log_odds
-            probabilities = 1 / (1 + np.exp(-scores))
-            decided = probabilities >= best_cut(probabilities.ravel(), gold.ravel(), int(gold.sum()))
+            scores = replace(self, hypotheses=(hypothesis,)).score(texts, labels, candidates=candidates).log_odds
+            probabilities, asked = expit(scores), np.isfinite(scores)
+            decided = asked & (probabilities >= best_cut(probabilities[asked], gold[asked], int(gold.sum())))
             reached.append(2 * (decided & gold).sum() / max(1, decided.sum() + gold.sum()))
         return replace(self, hypotheses=(self.hypotheses[int(np.argmax(reached))],)) if reached else self
 
@@ -60,15 +72,15 @@ class Entailment:
     ) -> Scores:
         torch = library("torch", "the NLI baselines")
         tokenizer, model, (yes, no) = _loaded(self.checkpoint, self.device)
+        room, begun = _room(tokenizer, model), [beginning(tokenizer, text, self.document_tokens) for text in texts]
         asked = np.ones((len(texts), len(labels)), dtype=np.bool_) if candidates is None else candidates
         hypotheses = [self.hypotheses[0].replace("{}", text) for text in labels.texts]
-        pairs = sorted(np.argwhere(asked).tolist(), key=lambda pair: -len(texts[pair[0]]) - len(hypotheses[pair[1]]))
+        pairs = sorted(np.argwhere(asked).tolist(), key=lambda pair: -len(begun[pair[0]]) - len(hypotheses[pair[1]]))
         log_odds = np.full(asked.shape, -np.inf)
         for batch in batches(pairs, self.batch_size):
-            premises, claims = [texts[row] for row, _ in batch], [hypotheses[i] for _, i in batch]
-            inputs = tokenizer(
-                premises, claims, truncation="only_first", max_length=self.length, padding=True, return_tensors="pt"
-            )
+            premises, claims = [begun[row] for row, _ in batch], [hypotheses[i] for _, i in batch]
+            cut = {} if room is None else {"truncation": "only_first", "max_length": room}
+            inputs = tokenizer(premises, claims, padding=True, return_tensors="pt", **cut)
             with torch.inference_mode():
                 logits = model(**beside(model, inputs)).logits.float().cpu().numpy()
             for (row, i), found in zip(batch, logits[:, yes] - logits[:, no], strict=True):
@@ -88,3 +100,10 @@ def _loaded(place: str, device: str) -> tuple[Any, Any, tuple[int, int]]:
         raise BackboneError(f"{place} is no NLI model: its outputs are {outputs}, not entailment and contradiction.")
     tokenizer = pretrained("AutoTokenizer", place, "the NLI baselines")
     return tokenizer, on_device(model, device), (found[0], found[1])
+
+
+def _room(tokenizer: Any, model: Any) -> int | None:
+    """Tokens that a model reads at most; None where positions are relative, as in DeBERTa-v3."""
+    if getattr(model.config, "relative_attention", False) and not getattr(model.config, "position_biased_input", True):
+        return None
+    return min(int(tokenizer.model_max_length), int(model.config.max_position_embeddings))

@@ -88,7 +88,7 @@ class FewShot:
         torch, sampler = library("torch", "SetFit"), library("setfit.sampler", "SetFit")
         losses = library("sentence_transformers.losses", "SetFit")
         moved = library("sentence_transformers.util", "SetFit").batch_to_device
-        settings = Settings(weight_decay=0.01, epochs=1, warmup=0.1, seed=self.seed, save_every=self.save_every)
+        settings = Settings(epochs=1, warmup=0.1, precision="fp32", seed=self.seed, save_every=self.save_every)
         drawn = sampler.ContrastiveDataset(texts, targets, STRATEGY, max_pairs=self.steps * settings.batch_size)
         one_kind = not (drawn.pos_pairs and drawn.neg_pairs)  # of which the library cannot draw equally often
         pairs: list[Mapping[str, Any]] = [*drawn.pos_pairs, *drawn.neg_pairs] if one_kind else list(drawn)

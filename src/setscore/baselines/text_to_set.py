@@ -19,7 +19,7 @@ from setscore.records import BoolArray, IntArray, LabelSet, Progress, Scores, st
 
 WHAT = "the text-to-set baseline"
 IGNORED = -100  # the loss skips padding
-T5_SETTINGS = Settings(learning_rate=1e-4, epochs=3)
+T5_SETTINGS = Settings(learning_rate=1e-4, epochs=3, precision="fp32")
 
 
 @dataclass(frozen=True)

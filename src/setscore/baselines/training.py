@@ -22,7 +22,7 @@ Loss = Callable[[Sequence[int]], Any]  # the loss of these rows, a tensor
 
 @dataclass(frozen=True)
 class Settings:
-    """Table "Supervised training hyperparameters" of the paper."""
+    """Table "Supervised training hyperparameters" of the paper. Biases and norms do not decay, as with its Trainer."""
 
     learning_rate: float = 2e-5
     weight_decay: float = 0.01
@@ -30,6 +30,9 @@ class Settings:
     epochs: int = 2
     warmup: float = 0.06  # share of the steps in which the learning rate rises
     clip: float = 1.0
+    betas: tuple[float, float] = (0.9, 0.999)
+    epsilon: float = 1e-8
+    precision: str = "bf16"  # of the passes, the weights stay in fp32; or "fp32"
     seed: int = 13
     save_every: int = 200  # steps
 
@@ -45,9 +48,8 @@ def train(
 ) -> None:
     """AdamW with a linear schedule over `rows` documents; with a folder, saved and gone on with."""
     torch = library("torch", "the supervised baselines")
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, betas=(0.9, 0.999), eps=1e-8
-    )
+    groups = decaying(model, settings.weight_decay)
+    optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate, betas=settings.betas, eps=settings.epsilon)
     order = [batch for epoch in range(settings.epochs) for batch in _epoch(rows, settings, epoch)]
     done = 0 if folder is None else _resume(folder, model, optimizer, len(order))
     model.train()
@@ -56,7 +58,8 @@ def train(
         for group in optimizer.param_groups:
             group["lr"] = settings.learning_rate * schedule(step, len(order), settings.warmup)
         optimizer.zero_grad()
-        value = loss(order[step])
+        with torch.autocast(model.device.type, torch.bfloat16, enabled=settings.precision == "bf16"):
+            value = loss(order[step])
         value.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
         optimizer.step()
@@ -65,6 +68,20 @@ def train(
         if folder is not None and ((step + 1) % settings.save_every == 0 or step + 1 == len(order)):
             _save(folder, model, optimizer, step + 1)
     model.eval()
+
+
+def decaying(model: Any, weight_decay: float) -> list[dict[str, Any]]:
+    """The model's parameters in two groups: those that decay, and biases and the weights of norms, which do not."""
+    norms = {
+        f"{place}.{name}"
+        for place, module in model.named_modules()
+        if "norm" in type(module).__name__.lower()
+        for name, _ in module.named_parameters(recurse=False)
+    }
+    kept: tuple[list[Any], list[Any]] = ([], [])
+    for name, parameter in model.named_parameters():
+        kept[name in norms or name.endswith("bias")].append(parameter)
+    return [{"params": kept[0], "weight_decay": weight_decay}, {"params": kept[1], "weight_decay": 0.0}]
 
 
 def schedule(step: int, steps: int, warmup: float) -> float:

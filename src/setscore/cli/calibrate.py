@@ -116,9 +116,9 @@ def calibrate(
         outcomes[f"{kind}, cross-validated" if head == "none" else CALIBRATED_ONLY] = cross_validated(scored, kind)
     points = _learned(classifier, scored, outcomes)
     remarks = list(_remarks(classifier, scored, list(outcomes.values())))
-    if head == "none" and classifier.blend is None and scored.config["model"] == BLENDS[SUGGESTED]:
-        if _seeks_micro_f1(classifier):
-            remarks += _suggested(scored, drawn, kind, list(outcomes.values())[-1])
+    plain = head == "none" and classifier.blend is None and scored.config["model"] == BLENDS[SUGGESTED]
+    if plain and _seeks_micro_f1(classifier):
+        remarks += _suggested(scored, drawn, kind, list(outcomes.values())[-1])
     if curve is not None:
         _draw(curve, points, drawn.name)
     if json is not None:
@@ -213,7 +213,8 @@ def _pool(name: str | None, own: options.Own, data_dir: Path | None) -> Dataset:
     if own.file is not None:
         raise SetScoreError(f"--file stands alone: remove {name!r}.")
     source = find_source(name)
-    return load_dataset(source.name, source.validation, data_dir)
+    found = load_dataset(source.name, source.validation, data_dir)
+    return found.with_labels(found.labels.asked_by(own.label_text))
 
 
 def _show(

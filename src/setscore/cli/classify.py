@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from setscore.backbones.specs import EMBEDDED
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
 from setscore.cli.blocks import awaited, blocks
@@ -25,12 +26,15 @@ from setscore.datasets import (
 )
 from setscore.errors import SetScoreError, counted, plural, truncation, unknown_name
 from setscore.predictions import Predictions
-from setscore.records import Document
+from setscore.records import Document, LabelSet
 
-EMBEDDED = "setscore-mini"
 SHORTEST = 20  # characters of a text whose language can be told
 MOST_IDS = 1_000_000  # that are kept to find those that stand twice
-SAVED = ("labels", *(field.name for field in fields(options.Model)))  # what a saved classifier has of its own
+SAVED = (
+    "labels",
+    "label_text",
+    *(field.name for field in fields(options.Model)),
+)  # what a saved classifier has of its own
 
 Labels = Annotated[
     str | None, typer.Option("--labels", "-l", help="Names separated by commas, or a .txt, .csv, .yaml or .json file.")
@@ -52,6 +56,7 @@ def classify(
     context: typer.Context,
     texts: Annotated[list[str] | None, typer.Argument(help="Documents, each in quotes.", show_default=False)] = None,
     labels: Labels = None,
+    label_text: options.LabelText = "description",
     file: File = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A file for the results, in place of standard output.")
@@ -93,6 +98,8 @@ def classify(
         cat notes.txt | setscore classify --labels labels.txt --format csv
     """
     model = model_of(context, classifier, labels, asked, threshold=threshold, allow=allow)
+    if classifier is None:
+        model.set_params(labels=LabelSet.of(model.labels).asked_by(label_text))
     if form == "csv":
         _warn_of_bars(model)
     if keep_columns and form == "table":
@@ -218,7 +225,7 @@ class Tally:
         self.rows = self.failed = self.truncated = self.dropped = self.repeated = self.unnamed = self.foreign = 0
         self._numbers: dict[str, int] = {}  # of the row that had an id first
         self._first_repeated = self._first_unnamed = self._first_foreign = ""
-        self._english_only = isinstance(backbone, str) and backbone.partition("?")[0] == EMBEDDED
+        self._model = backbone.partition("?")[0] if isinstance(backbone, str) else ""
 
     def lines(self, block: Sequence[InputRow], found: Predictions, *, keep: bool) -> list[Line]:
         """What is written of each row, counted; an error names the row in the file."""
@@ -234,7 +241,7 @@ class Tally:
             text = "" if row.document is None else row.document.text
             if row.own_id or row.id != str(row.number):  # a bare number is no other row's id
                 self._note_id(row)
-            if self._english_only and len(text) >= SHORTEST and likely_not_english(text):
+            if self._model in EMBEDDED and len(text) >= SHORTEST and likely_not_english(text):
                 self.foreign += 1
                 self._first_foreign = self._first_foreign or f"row {row.number}"
             raw = prediction.raw if found.competition > 0 else {}
@@ -265,7 +272,7 @@ class Tally:
         if self.foreign:
             are = f"{self.foreign} of {counted(self.rows, 'document')} {plural(self.foreign, 'is', 'are')}"
             remark(
-                f"{are} likely not in English, the only language that {EMBEDDED} reads, so that their labels mean"
+                f"{are} likely not in English, the only language that {self._model} reads, so that their labels mean"
                 f" little; the first is {self._first_foreign}."
             )
         if self.unnamed:

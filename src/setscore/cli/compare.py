@@ -77,7 +77,8 @@ def compare(
         ready = load()
         with progress() as bar:
             told = watch_steps(bar, f"{name} ", "document")
-            scored = score_parts(ready, changed(classifier, blend=None), progress=told)
+            asked = changed(classifier, blend=None, shortlist=model.shortlist_of(name))
+            scored = score_parts(ready, asked, progress=told)
             found = report(
                 ready,
                 scored,

@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from setscore.backbones import load_backbone
+from setscore.backbones.specs import DEFAULT_MODEL
 from setscore.cli import options
 from setscore.cli.console import literal, progress, remark, results, watch_steps
 from setscore.datasets import Columns
@@ -44,7 +45,7 @@ def diagnose(
     ] = None,
     documents: options.Documents,
     own: options.Own,
-    backbone: options.Backbone = "setscore-mini",
+    backbone: options.Backbone = DEFAULT_MODEL,
     against: Annotated[
         str | None, typer.Option(help="A second backbone for the same prompts, such as the base of an instruct one.")
     ] = None,
@@ -123,7 +124,7 @@ def _material(names: list[str] | None, documents: options.Documents, own: option
     else:
         if names and len(names) > 1:
             raise SetScoreError(f"one dataset is diagnosed at a time, got {len(names)}.")
-        ((_, load),) = documents.prepared(names, instead="--file FILE").items()
+        ((_, load),) = own.worded(documents.prepared(names, instead="--file FILE")).items()
         parts = load().parts
         dataset = parts["pool"] if "pool" in parts else parts["test"]
     dataset = dataset.head(most) if most < len(dataset) else dataset
@@ -135,7 +136,7 @@ def _without_gold(own: options.Own, most: int) -> Material:
     if own.file is None or own.labels is None:
         raise SetScoreError("--file needs the inventory of labels as well. Add --labels FILE.")
     texts, notes = options.read_texts(own.file, Columns(own.text_column, own.id_column), most)
-    return Material(own.file.name, texts, options.parse_labels(own.labels), None, notes)
+    return Material(own.file.name, texts, own.inventory(), None, notes)
 
 
 def _show_slots(found: Diagnosis, labels: LabelSet) -> None:

@@ -35,7 +35,7 @@ FORMAT = "setscore.results/1"
 ALL = ", ".join(PAPER_SETS)
 SAVED = (
     *("scorer", "template", "backbone", "attention", "verbalizer", "long_documents", "pool", "shortlist", "blend"),
-    *("competition", "calibration", "seeds", "pictures"),
+    *("layout", "label_text", "competition", "calibration", "seeds", "pictures"),
 )  # what a saved classifier has no use for
 
 
@@ -130,7 +130,11 @@ def evaluate(
             if inventory is None:
                 found = report(
                     ready,
-                    score_parts(ready, changed(classifier, blend=None), progress=told),
+                    score_parts(
+                        ready,
+                        changed(classifier, blend=None, shortlist=model.shortlist_of(name)),
+                        progress=told,
+                    ),
                     drawn,
                     kinds,
                     yardsticks=beside,

@@ -13,7 +13,7 @@ from setscore.cli import options
 from setscore.cli.console import for_each, literal, progress, remark, results, watch_steps
 from setscore.errors import SetScoreError
 from setscore.experiments import Scored, Summary, over_trials, trials
-from setscore.experiments.evaluation import Experiment
+from setscore.experiments.evaluation import Experiment, changed
 from setscore.experiments.report import few_documents, score_parts
 from setscore.experiments.saved import find_saved, open_folder
 
@@ -35,6 +35,7 @@ def headroom(
     ] = None,
     documents: options.Documents,
     model: options.Model,
+    label_text: options.LabelText = "description",
     save: options.Save = None,
 ) -> None:
     """Compare thresholds chosen on validation documents with oracle thresholds, chosen on the test documents.
@@ -59,14 +60,21 @@ def headroom(
         for text in few_documents(ready):
             remark(f"{name}: {text}")
 
-    failed = for_each({name: partial(run, name, load) for name, load in _parts(names, scores, documents, model, save)})
+    parts = _parts(names, scores, documents, model, save=save, label_text=label_text)
+    failed = for_each({name: partial(run, name, load) for name, load in parts})
     _show(made)
     if failed:
         raise typer.Exit(1)
 
 
 def _parts(
-    names: list[str] | None, scores: Path | None, documents: options.Documents, model: options.Model, save: Path | None
+    names: list[str] | None,
+    scores: Path | None,
+    documents: options.Documents,
+    model: options.Model,
+    *,
+    save: Path | None,
+    label_text: str,
 ) -> list[tuple[str, Callable[[], dict[str, Scored]]]]:
     """Names of experiments and what gives their scores: saved ones, or the model."""
     if scores is not None:
@@ -78,12 +86,13 @@ def _parts(
             (one.experiment if alone[one.experiment] == 1 else f"{one.experiment}, {one.title}", one.parts)
             for one in found
         ]
-    wanted = documents.prepared(names, instead="--scores DIR")
+    wanted = options.Own(label_text=label_text).worded(documents.prepared(names, instead="--scores DIR"))
     classifier = model.classifier().set_params(store=None if save is None else open_folder(save))
 
     def score(name: str, load: Callable[[], Experiment]) -> dict[str, Scored]:
         with progress() as bar:
-            return score_parts(load(), classifier, progress=watch_steps(bar, f"{name} ", "document"))
+            asked = changed(classifier, shortlist=model.shortlist_of(name))
+            return score_parts(load(), asked, progress=watch_steps(bar, f"{name} ", "document"))
 
     return [(name, partial(score, name, load)) for name, load in wanted.items()]
 

@@ -1,7 +1,6 @@
 """Options that several commands share: declared once, in groups, with what they mean."""
 
 import inspect
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from functools import wraps
@@ -12,14 +11,17 @@ import typer
 
 import setscore.calibration as calibrations
 from setscore import scorers
+from setscore.backbones.specs import DEFAULT_MODEL
 from setscore.classifier import SetScoreClassifier
-from setscore.datasets import Columns, Dataset, find_source, load_files, read_documents, read_labels
+from setscore.datasets import Columns, Dataset, find_source, load_files, parse_labels, read_documents
 from setscore.datasets.dataset import left_out
-from setscore.datasets.labels import LABEL_FILES
-from setscore.errors import DataFileError, LabelError, SetScoreError, brief
+from setscore.errors import DataFileError, SetScoreError
 from setscore.experiments import PAPER_SETS, prepare, prepare_file
-from setscore.experiments.evaluation import SLICES, Experiment
-from setscore.records import LabelSet
+from setscore.experiments.evaluation import SLICES, Experiment, asked_by
+from setscore.prompts import LAYOUTS
+from setscore.prompts import Template as Wording
+from setscore.records import LABEL_TEXTS, LabelSet
+from setscore.shortlist import shortlist_of
 
 CALIBRATION = (
     f"{', '.join(calibrations.CALIBRATIONS)}; with options as in platt?objective=macro_f1&most=3 (docs, Calibration)."
@@ -31,6 +33,7 @@ DataDir = Annotated[
 Save = Annotated[
     Path | None, typer.Option(help="A folder for the scores: re-used, and gone on with after an interruption.")
 ]
+LabelText = Annotated[str, typer.Option(help="Ask labels by description, where they have one, or by name.")]
 METHOD = "How labels are asked"  # the heading of these options in the help
 Backbone = Annotated[str, typer.Option(help="See `setscore models`.", rich_help_panel=METHOD)]
 Template = Annotated[str, typer.Option(help="A question by name, or with {label} in it.", rich_help_panel=METHOD)]
@@ -84,8 +87,12 @@ class Model:
             rich_help_panel=METHOD,
         ),
     ] = "per_label"
-    backbone: Backbone = "setscore-mini"
+    backbone: Backbone = DEFAULT_MODEL
     template: Template = "express"
+    layout: Annotated[
+        str,
+        typer.Option(help=f"How a question stands under its document: {', '.join(LAYOUTS)}.", rich_help_panel=METHOD),
+    ] = "paper"
     attention: Attention = "auto"
     verbalizer: Verbalizer = "yes/no"
     long_documents: Annotated[
@@ -97,7 +104,8 @@ class Model:
     shortlist: Annotated[
         str | None,
         typer.Option(
-            help="Ask only so many labels of a document: 32, cosine:32 (the paper's), or parents.",
+            help="Ask only so many labels of a document: 32, cosine:32 (the paper's), or parents; of single datasets"
+            " as in eurlex=cosine:32.",
             show_default=False,
             rich_help_panel=METHOD,
         ),
@@ -131,12 +139,30 @@ class Model:
             for name in names:
                 replace(self, scorer=name).classifier(labels, threshold=threshold)
         inventory = None if labels is None else parse_labels(labels)
-        made = SetScoreClassifier(inventory, threshold=threshold, **vars(self))
+        given = {key: value for key, value in vars(self).items() if key != "layout"}
+        if self.layout != "paper":  # the classifier's own
+            given["template"] = Wording.of(self.template, self.layout)
+        given["shortlist"] = self.shortlist_of(None)
+        made = SetScoreClassifier(inventory, threshold=threshold, **given)
         return made if len(names) > 1 else made.check()
+
+    def shortlist_of(self, dataset: str | None) -> str | None:
+        """The shortlist of a dataset: its own where one is named, else the one for all."""
+        return shortlists(self.shortlist).get(dataset, shortlists(self.shortlist).get(None))
 
     def scorers(self) -> tuple[str, ...]:
         """Names separated by commas; most commands take one."""
         return tuple(dict.fromkeys(name.strip() for name in self.scorer.split(",")))
+
+
+def shortlists(text: str | None) -> dict[str | None, str]:
+    """By dataset, as in "eurlex=cosine:32"; None stands for every other. A mistake is an error."""
+    found: dict[str | None, str] = {}
+    for part in [] if text is None else text.split(","):
+        name, sign, value = part.strip().rpartition("=")
+        shortlist_of(value)
+        found[find_source(name).name if sign else None] = value
+    return found
 
 
 @dataclass(frozen=True)
@@ -202,10 +228,21 @@ class Own:
     ignore_unknown: Annotated[
         bool, typer.Option("--ignore-unknown", help="Leave gold labels that are not in --labels out, and say which.")
     ] = False
+    label_text: LabelText = "description"
+
+    def inventory(self) -> LabelSet:
+        """The labels as they are asked."""
+        return parse_labels(str(self.labels)).asked_by(self.label_text)
+
+    def worded(self, wanted: dict[str, Callable[[], Experiment]]) -> dict[str, Callable[[], Experiment]]:
+        """Datasets with their labels as they are asked."""
+        if self.label_text not in LABEL_TEXTS:
+            raise SetScoreError(f"--label-text is {' or '.join(LABEL_TEXTS)}, got {self.label_text!r}.")
+        return {name: (lambda load=load: asked_by(load(), self.label_text)) for name, load in wanted.items()}  # type: ignore[misc]
 
     def load(self, group_column: str | None = None, *, inventory: LabelSet | None = None) -> Dataset:
         """The documents with their labels, and the groups of a column; an inventory that is known needs no --labels."""
-        labels = inventory if self.labels is None else parse_labels(self.labels)
+        labels = inventory if self.labels is None else self.inventory()
         if self.file is None or labels is None:
             raise SetScoreError("--file needs the inventory of labels as well. Add --labels FILE.")
         return load_files(
@@ -220,22 +257,6 @@ class Own:
         )
 
 
-def parse_labels(text: str) -> LabelSet:
-    """The inventory: from the name of a file, or names separated by commas."""
-    if Path(text).suffix.lower() in LABEL_FILES or ("," not in text and _is_file(text)):
-        return read_labels(text)
-    if "," not in text and re.search(r"\.[A-Za-z]{2,5}$", text):
-        raise LabelError(f"{brief(text)} looks like a file; a label file ends in {', '.join(LABEL_FILES)}.")
-    return LabelSet.of([name.strip() for name in text.split(",")] if text.strip() else [])
-
-
-def _is_file(text: str) -> bool:
-    try:
-        return Path(text).is_file()
-    except OSError:  # a name longer than a file may have
-        return False
-
-
 def experiments(
     names: Sequence[str] | None,
     documents: Documents,
@@ -248,7 +269,7 @@ def experiments(
     if own.file is None:
         if group_column is not None:
             raise SetScoreError("--group-column is about your own documents. Give them with --file FILE.")
-        return documents.prepared(names, instead="--file FILE")
+        return own.worded(documents.prepared(names, instead="--file FILE"))
     if names or documents.slices or documents.data_dir:
         raise SetScoreError("--file stands alone: remove the names of datasets, --slices and --data-dir.")
     dataset = own.load(group_column, inventory=inventory)

@@ -46,8 +46,8 @@ def shortlist(
     """Measure which share of the gold labels a shortlist keeps, and the ceilings on F1 that follow.
 
     The paper's retriever (cosine with the beginning of a document) stands beside the fused one, and the fused one that
-    remembers 200 documents: their texts alone, or their gold labels too, as after `fit`. All are measured on the
-    documents left after those are drawn.
+    remembers 200 documents: their texts alone, or their gold labels too, as after `fit`. None is measured on a document
+    that it remembers: with the paper's slices on all test documents, else on those left after the 200 are drawn.
 
     With a share r of all gold labels on the shortlists, micro-recall is at most r and micro-F1 at most 2r / (1 + r);
     macro-F1 at most the mean of that over labels. Chance is what random shortlists of the same sizes would keep.
@@ -68,8 +68,10 @@ def shortlist(
         _show_ceilings(own, candidates_column, json)
         return
     sizes, most = _sizes(k), _windows(windows)
-    dataset = _dataset(name, documents, own)
-    made = compare_shortlists(dataset, sizes, seed=documents.drawn()[0], encoder=encoder, windows=most)
+    dataset, labelled = _dataset(name, documents, own)
+    made = compare_shortlists(
+        dataset, sizes, labelled=labelled, seed=documents.drawn()[0], encoder=encoder, windows=most
+    )
     _show(made)
     for text in dataset.notes:
         remark(text)
@@ -90,17 +92,20 @@ def _windows(text: str) -> int | None:
     return None if text == "all" else int(text)
 
 
-def _dataset(name: str | None, documents: options.Documents, own: options.Own) -> Dataset:
+def _dataset(name: str | None, documents: options.Documents, own: options.Own) -> tuple[Dataset, Dataset | None]:
+    """The documents to measure on, and others to remember where there are any: the paper's slices have both."""
     if (name is None) == (own.file is None):
         raise SetScoreError("give the name of a dataset, or --file FILE with --labels FILE; one of the two.")
     if name is None:
         dataset = own.load()
-        return dataset if documents.limit is None else dataset.head(min(documents.limit, len(dataset)))
+        return dataset if documents.limit is None else dataset.head(min(documents.limit, len(dataset))), None
     if name == "all":
         raise SetScoreError("one dataset at a time; see `setscore datasets` for their names.")
-    (load,) = documents.prepared([name], instead="--file FILE").values()
+    (load,) = own.worded(documents.prepared([name], instead="--file FILE")).values()
     parts = load().parts
-    return parts.get("pool") or parts["test"]
+    if "pool" in parts:
+        return parts["pool"], None
+    return parts["test"], parts[f"validation-{documents.drawn()[0]}"]
 
 
 def _show(made: ShortlistReport) -> None:

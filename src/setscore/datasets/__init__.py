@@ -11,7 +11,7 @@ from setscore.datasets.documents import (
     text_rows,
 )
 from setscore.datasets.files import MissingFilesError
-from setscore.datasets.labels import read_labels
+from setscore.datasets.labels import parse_labels, read_labels
 from setscore.datasets.language import likely_not_english
 from setscore.datasets.own import load_files
 from setscore.datasets.registry import DATASETS, development_slices, find_source, load_dataset, paper_slices
@@ -35,6 +35,7 @@ __all__ = [
     "load_dataset",
     "load_files",
     "paper_slices",
+    "parse_labels",
     "read_documents",
     "read_labels",
     "read_stream",

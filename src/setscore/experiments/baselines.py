@@ -3,7 +3,11 @@
 A baseline that learns does so from the training split, without the texts that are measured. Where there is none it can
 learn from the validation documents of each seed. A calibration fitted on scores of documents that the baseline was
 trained on would trust them too much, so validation scores are cross-fitted then: each part is scored by a model trained
-on the others. The test documents are scored by one that was trained on all of them.
+on the others. The test documents are scored by one that was trained on all of them. The supervised models, whose
+training takes hours, are trained once on a training split, whatever the seeds of the validation documents are.
+
+With a shortlist only its labels are asked; what is not asked is never predicted. Labels that a model writes as text are
+its decisions, and are not calibrated.
 """
 
 import shutil
@@ -17,18 +21,21 @@ from typing import Any
 
 import numpy as np
 
-from setscore.baselines import LOOPED, TRAINED, TUNED, Baseline, load_baseline
+from setscore.baselines import GENERATIVE, LOOPED, SUPERVISED, TRAINED, TUNED, Baseline, load_baseline
 from setscore.baselines.base import device_name
+from setscore.baselines.nli import Entailment
 from setscore.datasets import Dataset
 from setscore.encoders import load_encoder
 from setscore.errors import SetScoreError, counted
 from setscore.experiments import saved
+from setscore.experiments.deciding import over_own
 from setscore.experiments.evaluation import SEED, Experiment, Summary, named, over_trials, split, trials
 from setscore.experiments.saved import open_folder, score_rows, weights_of
 from setscore.experiments.scored import Kind, Scored
 from setscore.experiments.shortlists import EncodedOnce
-from setscore.records import FloatArray, Progress
-from setscore.store import Store
+from setscore.records import BoolArray, FloatArray, Progress
+from setscore.shortlist import Shortlist
+from setscore.store import Store, digest
 
 ENCODING = ("cosine", "linear")  # they only read vectors, so texts are encoded once for all folds and seeds
 FOLDS, FOLDS_SLOW = 5, 2  # of cross-fitting; training an encoder five times more would take hours
@@ -63,22 +70,49 @@ def measure_baseline(
     *,
     options: Mapping[str, Any] | None = None,
     training: Dataset | None = None,
+    shortlist: Shortlist | None = None,
     save: Path | None = None,
     progress: Progress | None = None,
 ) -> BaselineReport:
     """Trained, calibrated on each seed's validation documents and measured on the others.
 
-    `options` are those of the baseline. It learns from `training`, or else from the validation documents. Scores are
-    kept in the store of `save`, document by document: what a run that was stopped has found is not asked again.
+    `options` are those of the baseline, `shortlist` says which labels are asked of a document. It learns from
+    `training`, or else from the validation documents. Scores are kept in the store of `save`, document by document:
+    what a run that was stopped has found is not asked again.
     """
-    run = Run(name, dict(options or {}), experiment, open_folder(save), save, progress)
+    parts, run = score_baseline(
+        name,
+        experiment,
+        seeds,
+        options=options,
+        training=training,
+        shortlist=shortlist,
+        save=save,
+        progress=progress,
+    )
+    drawn = trials(parts, seeds)
+    summaries = over_own(drawn) if name in GENERATIVE else over_trials(drawn, kinds)
+    return BaselineReport(name, experiment.name, summaries, parts, *run.rate(parts), tuple(run.remarks(training)))
+
+
+def score_baseline(
+    name: str,
+    experiment: Experiment,
+    seeds: Sequence[int],
+    *,
+    options: Mapping[str, Any] | None = None,
+    training: Dataset | None = None,
+    shortlist: Shortlist | None = None,
+    save: Path | None = None,
+    progress: Progress | None = None,
+) -> tuple[dict[str, Scored], "Run"]:
+    """The scored parts of an experiment, and the run that knows what they cost and what is to be said about them."""
+    run = Run(name, dict(options or {}), experiment, open_folder(save), save, progress, shortlist)
     if name in TRAINED or name in TUNED:
         parts = {part: scored for seed in seeds for part, scored in _learned(run, experiment, seed, training).items()}
     else:
         parts = {part: run.scored(part, dataset, run.make) for part, dataset in experiment.parts.items()}
-    remarks = [*_training_remarks(run, training), *run.unread()]
-    summaries = over_trials(trials(parts, seeds), kinds)
-    return BaselineReport(name, experiment.name, summaries, parts, *run.rate(parts), tuple(remarks))
+    return parts, run
 
 
 @dataclass
@@ -91,9 +125,11 @@ class Run:
     store: Store | None
     folder: Path | None  # keeps the state of a training
     progress: Progress | None
+    shortlist: Shortlist | None = None
     documents: int = 0
     seconds: float = 0.0
     failures: dict[str, tuple[int, int]] = field(default_factory=dict)  # unreadable answers of how many, by part
+    fitted: dict[str, Make] = field(default_factory=dict)  # what was trained, by where its state lies
 
     def __post_init__(self) -> None:
         load_baseline(self.name, **self.options)  # a mistake is an error before anything is read
@@ -119,16 +155,19 @@ class Run:
         )
 
     def rows(self, dataset: Dataset, make: Make, learned: Mapping[str, Any] | None, part: str) -> FloatArray:
-        """Log-odds [n, m], stored document by document."""
-        ready = cache(make)
+        """Log-odds [n, m], stored document by document; -inf where the shortlist leaves a label out."""
+        ready, kept = cache(make), self.candidates(dataset)
+        places = {text: row for row, text in enumerate(dataset.texts)}
 
         def score(texts: Sequence[str]) -> FloatArray:
             baseline = ready()
+            asked = None if kept is None else kept[[places[text] for text in texts]]
             begun = time.perf_counter()
-            found = baseline.score(texts, dataset.labels)
+            found = baseline.score(texts, dataset.labels, candidates=asked)
             self.seconds += time.perf_counter() - begun
             self.documents += len(texts)
-            return np.column_stack([found.log_odds, found.details.get("unread", np.full(len(texts), READ))])
+            numbers = np.where(found.scored, found.log_odds, 0.0)  # a store keeps numbers, and no -inf
+            return np.column_stack([numbers, found.details.get("unread", np.full(len(texts), READ))])
 
         # Two processes that train side by side would do the work twice, so one of them claims all documents.
         block = len(dataset) if self.name in TRAINED else BLOCK
@@ -137,7 +176,11 @@ class Run:
         if asked.any():
             unread, before = self.failures.get(part, (0, 0))
             self.failures[part] = (unread + int(found[asked, -1].sum()), before + int(asked.sum()))
-        return np.asarray(found[:, :-1])
+        return found[:, :-1] if kept is None else np.where(kept, found[:, :-1], -np.inf)
+
+    def candidates(self, dataset: Dataset) -> BoolArray | None:
+        """The labels of each document that are asked [n, m]; None for all."""
+        return None if self.shortlist is None else self.shortlist.select(dataset.texts, dataset.labels)
 
     def known(self, part: str, dataset: Dataset, learned: Mapping[str, Any] | None) -> Scored | None:
         """The table that another run has finished."""
@@ -169,10 +212,15 @@ class Run:
         facts: Mapping[str, Any] = next((one.facts for one in reversed(list(parts.values())) if one.facts), {})
         return facts.get("documents_per_second"), facts.get("device")
 
-    def unread(self) -> list[str]:
-        """A sentence on the answers that held something that is no label."""
+    def remarks(self, training: Dataset | None) -> list[str]:
+        """What it learned from, and the answers that held something that is no label, as sentences."""
         unread, asked = (sum(counts) for counts in zip((0, 0), *self.failures.values(), strict=True))
-        return [f"{unread} of {asked} answers of {self.name} held something that is no label."] if asked else []
+        told = [f"{unread} of {asked} answers of {self.name} held something that is no label."] if asked else []
+        return [*_training_remarks(self, training), *told]
+
+    def identity(self) -> str:
+        """What tells its weights and options from others."""
+        return digest(self._identity(None)).hex()
 
     def done(self, place: str) -> None:
         """The state of a training is of no use once its scores are stored."""
@@ -190,10 +238,11 @@ class Run:
         """What the scores depend on beside documents and labels."""
         plain = {key: repr(value) for key, value in self.options.items() if key not in (*PLACES, "checkpoint")}
         weights = weights_of(self.options["checkpoint"]) if "checkpoint" in self.options else None
-        return {"title": f"baselines/{self.name}", "weights": weights, **plain, "training": dict(learned or {})}
+        cut = {} if self.shortlist is None else {"shortlist": self.shortlist.settings()}
+        return {"title": f"baselines/{self.name}", "weights": weights, **plain, "training": dict(learned or {})} | cut
 
     def _config(self, dataset: Dataset, learned: Mapping[str, Any] | None) -> dict[str, Any]:
-        return self._identity(learned) | {"fingerprint": dataset.fingerprint}
+        return self._identity(learned) | {"label_text": dataset.labels.asked_as, "fingerprint": dataset.fingerprint}
 
 
 def _learned(run: Run, experiment: Experiment, seed: int, training: Dataset | None) -> dict[str, Scored]:
@@ -204,17 +253,23 @@ def _learned(run: Run, experiment: Experiment, seed: int, training: Dataset | No
         return _trained(run, slices, seed, validation)
     if training is None:
         return _cross_fitted(run, slices, seed)
+    if run.name in SUPERVISED:
+        whole = {
+            part: data for part, data in experiment.parts.items() if part in ("pool", "test", f"validation-{seed}")
+        }
+        return _trained(run, whole, None, training)
     return _trained(
         run, {f"pool-{seed}": experiment.parts["pool"]} if "pool" in experiment.parts else slices, seed, training
     )
 
 
-def _trained(run: Run, parts: Mapping[str, Dataset], seed: int, training: Dataset) -> dict[str, Scored]:
-    """Every part scored by one model that learned from `training`."""
-    make = cache(partial(_fit, run, str(seed), seed, training))
+def _trained(run: Run, parts: Mapping[str, Dataset], seed: int | None, training: Dataset) -> dict[str, Scored]:
+    """Every part scored by one model that learned from `training`; without a seed, once for all seeds."""
+    place = "once" if seed is None else str(seed)
+    make = run.fitted.setdefault(place, cache(partial(_fit, run, place, seed, training)))
     learned = {"documents": training.fingerprint, "seed": seed}
     found = {part: run.scored(part, dataset, make, learned) for part, dataset in parts.items()}
-    run.done(str(seed))
+    run.done(place)
     return found
 
 
@@ -240,8 +295,11 @@ def _cross_fitted(run: Run, slices: Mapping[str, Dataset], seed: int) -> dict[st
     return {first: crossed, **_trained(run, {second: test}, seed, validation)}
 
 
-def _fit(run: Run, place: str, seed: int, training: Dataset) -> Baseline:
-    return run.make(place, seed).fit(training.texts, training.gold, training.labels)
+def _fit(run: Run, place: str, seed: int | None, training: Dataset) -> Baseline:
+    made = run.make(place, seed)
+    if isinstance(made, Entailment):
+        return made.fit(training.texts, training.gold, training.labels, candidates=run.candidates(training))
+    return made.fit(training.texts, training.gold, training.labels)
 
 
 def _training_remarks(run: Run, training: Dataset | None) -> list[str]:

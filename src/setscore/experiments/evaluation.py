@@ -69,6 +69,12 @@ def prepare_file(dataset: Dataset, *, limit: int | None = None) -> Experiment:
     return _pool(dataset.name, dataset, limit)
 
 
+def asked_by(experiment: Experiment, label_text: str) -> Experiment:
+    """Labels asked by "description", where they have one, or by "name"."""
+    parts = {part: one.with_labels(one.labels.asked_by(label_text)) for part, one in experiment.parts.items()}
+    return replace(experiment, parts=parts)
+
+
 def measured_whole(experiment: Experiment) -> Experiment:
     """The documents to measure on where nothing is fitted: the pool, or the test documents."""
     part = "pool" if "pool" in experiment.parts else "test"
@@ -115,12 +121,16 @@ def ask_dataset(dataset: Dataset, model: SetScoreClassifier, progress: Progress 
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """What a classifier makes of a dataset: scores, and [n, m] probabilities, decisions and what is left undecided."""
+    """What a classifier makes of a dataset: scores, and [n, m] probabilities, decisions and what is left undecided.
+
+    `forwards` is what the scores cost, whether they were asked now or known.
+    """
 
     scored: Scored
     probabilities: FloatArray
     decisions: BoolArray
     undecided: BoolArray | None
+    forwards: int = 0
 
 
 def predict_dataset(dataset: Dataset, model: SetScoreClassifier, progress: Progress | None) -> Predicted:
@@ -129,7 +139,7 @@ def predict_dataset(dataset: Dataset, model: SetScoreClassifier, progress: Progr
         raise SetScoreError(f"{dataset.name} {dataset.split} has no documents to score.")
     log_odds, probabilities = np.full(dataset.gold.shape, -np.inf), np.zeros(dataset.gold.shape)
     decisions, undecided = (np.zeros(dataset.gold.shape, dtype=np.bool_) for _ in range(2))
-    truncated, abstains = np.zeros(len(dataset), dtype=np.bool_), False
+    truncated, abstains, forwards = np.zeros(len(dataset), dtype=np.bool_), False, 0
     step = steps(progress, "scoring", len(dataset))
     step(0)
     # Long documents first and blocks of like length: little padding, and the time left is never underestimated.
@@ -140,13 +150,14 @@ def predict_dataset(dataset: Dataset, model: SetScoreClassifier, progress: Progr
         found = model.classify([dataset.texts[row] for row in rows]).checked()
         log_odds[rows] = found.scores.log_odds
         truncated[rows] = found.scores.truncated
+        forwards += found.scores.forwards
         probabilities[rows] = found.probabilities
         decisions[rows] = found.decisions
         if found.undecided is not None:
             undecided[rows], abstains = found.undecided, True
         step(len(rows))
     scored = Scored.of(dataset, log_odds, describe(model, dataset), truncated=truncated)
-    return Predicted(scored, probabilities, decisions, undecided if abstains else None)
+    return Predicted(scored, probabilities, decisions, undecided if abstains else None, forwards)
 
 
 def with_labels(classifier: SetScoreClassifier, labels: LabelSet) -> SetScoreClassifier:

@@ -128,7 +128,8 @@ def _hits(row: Mapping[str, Any]) -> tuple[int, int]:
 
 def _learned(fitted: Fitted) -> str:
     if fitted.readout is None:
-        chosen: Calibration = getattr(fitted.calibration, "chosen_", None) or fitted.calibration
+        found: Any = fitted.calibration
+        chosen: Calibration = getattr(found, "chosen_", found)
         return f"{CHOICES.get(chosen.name, chosen.choice_)}."
     aim = getattr(fitted.calibration, "objective", "")
     common, biases, own = np.split(fitted.readout.shares, [2, 5])

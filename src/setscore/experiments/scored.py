@@ -132,6 +132,7 @@ def describe(classifier: SetScoreClassifier, dataset: Dataset) -> dict[str, Any]
         **_reading(classifier, spec.windows),
         "temperature": spec.temperature,
         "competition": spec.competition if classifier.competition is None else classifier.competition,
+        "label_text": dataset.labels.asked_as,
         "version": __version__,
         "fingerprint": dataset.fingerprint,
     }

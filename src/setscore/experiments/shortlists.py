@@ -50,18 +50,22 @@ def compare_shortlists(
     dataset: Dataset,
     ks: Sequence[int] = (16, 32, 64),
     *,
+    labelled: Dataset | None = None,
     seed: int = 13,
     encoder: str | None = None,
     windows: int | None = Shortlist.windows,
     encode: Encode | None = None,
 ) -> ShortlistReport:
-    """What is remembered comes from 200 documents drawn with `seed`; everything is measured on the rest.
+    """What is remembered comes from `labelled`, and all of `dataset` is measured; without it 200 documents are drawn
+    with `seed` to be remembered, and the rest is measured.
 
     `encoder` takes the place of each retriever's own, `encode` that of any encoder; `windows` are those of Shortlist.
     """
     if len(dataset) < 2:
         raise SetScoreError(f"{dataset.name} has {counted(len(dataset), 'document')}; at least 2 are needed.")
-    labelled, measured = dataset.draw(min(VALIDATION_SIZE, len(dataset) // 2), seed)
+    measured = dataset
+    if labelled is None:
+        labelled, measured = dataset.draw(min(VALIDATION_SIZE, len(dataset) // 2), seed)
     known: dict[Encode, EncodedOnce] = {}
     rows, seconds = [], {}
     for name, (base, learns) in RETRIEVED.items():

@@ -38,10 +38,10 @@ def label_prior(validation: Scored, test: Scored) -> Outcome:
 
 
 def every_label(test: Scored) -> Outcome:
-    """Every label for every document."""
-    everything = np.ones_like(test.gold)
+    """Every label for every document; of a shortlist every label that was asked."""
+    everything = np.isfinite(test.log_odds)
     return measure(
-        "every label",
+        "every label" if everything.all() else "every candidate",
         "yardstick",
         "nothing is chosen",
         test,

@@ -4,7 +4,7 @@
 
 The orders are drawn once and serve all documents, so that a document's scores do not depend on its company. Once P
 reaches m! every order is asked exactly once, and with one context the scores no longer depend on the order of the
-labels.
+labels. A single order is the given one, as the paper's P = 1 is its all-masked row.
 """
 
 import itertools
@@ -53,6 +53,8 @@ class PermutationScorer(SetScorer):
 
     def drawn(self, labels: int) -> list[tuple[int, ...]]:
         """The orders of so many labels: tuples of label numbers by place."""
+        if self.orders == 1:
+            return [tuple(range(labels))]
         if self.orders >= math.factorial(labels):
             return list(itertools.permutations(range(labels)))
         random = np.random.default_rng([self.random_state, labels])

@@ -79,6 +79,10 @@ class Shortlist:
             )
         return cls(int(number) if number else cls.k, name or cls.retriever)
 
+    def settings(self) -> dict[str, Any]:
+        """What it depends on, as JSON values; where vectors are kept does not matter."""
+        return {key: value for key, value in vars(self).items() if key not in ("cache", "memory")}
+
     @property
     def encoder_name(self) -> str:
         """The encoder given, or the retriever's own."""

@@ -1,0 +1,1 @@
+"""The paper's tables and figures as data: which cells they have, how each is measured, which runs that takes."""

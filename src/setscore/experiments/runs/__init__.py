@@ -1,0 +1,1 @@
+"""Runs: one method on one dataset, from a config to a folder with everything that came of it."""

@@ -1,0 +1,184 @@
+"""One table from end to end, on small checkpoints of every shape, through the real command."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("pyarrow")
+
+import checkpoints
+from baselines import tiny
+from commands import invoke
+from made_up import write_ecthr, write_goemotions
+
+from setscore.experiments import paper
+from setscore.experiments.reproduction import registry
+from setscore.experiments.runs.counting import CountingBackbone
+from setscore.experiments.runs.folder import read_run
+from setscore.metrics import decision_metrics
+
+SETS = ("goemotions", "ecthr")
+SLOW = ("setfit", "t5")  # training or decoding takes seconds even on small ones; their own tests have them
+METHODS = sorted({cell.row for cell in paper.cells().values() if cell.table == "main"} - set(SLOW))
+CELLS = [f"--cell=main/{method}/{name}/*" for name in SETS for method in METHODS]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    for split, documents in (("dev", 210), ("test", 24), ("train", 260)):
+        write_goemotions(folder, documents, split)
+        write_ecthr(folder, documents, split)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    """A small checkpoint of every shape, by the name of the weights it stands for."""
+    folder = tmp_path_factory.mktemp("weights")
+
+    def place(name):
+        (folder / name).mkdir()
+        return folder / name
+
+    made = {
+        "llada_base": checkpoints.make(folder / "llada", "llada"),
+        "dream_base": checkpoints.make(folder / "dream", "dream"),
+        "bart_mnli": tiny.nli(str(place("bart")), kind="bart"),
+        "deberta_nli": tiny.nli(str(place("deberta"))),
+        "qwen": tiny.causal(str(place("qwen"))),
+        "bert": tiny.encoder(str(place("bert"))),
+        "roberta": tiny.encoder(str(place("roberta")), "roberta"),
+    }
+    made |= {"llada_instruct": made["llada_base"], "dream_instruct": made["dream_base"]}
+    return [f"--weights={name}={place}" for name, place in made.items()]
+
+
+@pytest.fixture(scope="module")
+def table(data, weights, tmp_path_factory):
+    out = tmp_path_factory.mktemp("out")
+    options = ("reproduce", "main", *CELLS, *weights, "--data-dir", data, "--slices", "paper", "--limit", 12)
+    code, shown, told = invoke(*options, "--train-limit", 20, "--out", out)
+    assert code == 0, told
+    return out, (*options, "--train-limit", 20, "--out", out), shown, told
+
+
+def rows(out, name="main"):
+    return {row["cell"]: row for row in json.loads((out / f"{name}.json").read_text())["items"][name]["rows"]}
+
+
+def test_every_cell_of_the_table_is_measured_and_none_is_called_a_reproduction(table):
+    out, _, shown, _ = table
+    found = rows(out)
+    wanted = {
+        f"main/{method}/{name}/{measure}" for method in METHODS for name in SETS for measure in ("micro", "macro")
+    }
+    assert set(found) == wanted
+    assert {row["status"] for row in found.values()} == {"measured"}, [r["note"] for r in found.values()]
+    assert not any(row["reproduction"] for row in found.values())
+    assert all(row["by"] and row["protocol"] == "paper" for row in found.values())
+    assert f"{len(wanted)} of {len(wanted)} cells measured, 0 of them with the paper's weights" in shown
+
+
+def test_numbers_are_those_of_the_saved_decisions(table):
+    out, *_ = table
+    found, seen = rows(out), set()
+    for folder in (out / "runs").iterdir():
+        if not (folder / "metrics.json").is_file():
+            continue
+        run = read_run(folder)
+        with np.load(folder / "predictions.npz") as arrays:
+            metrics = decision_metrics(arrays["y_true"], arrays["y_pred"])
+            assert len(arrays["y_true"]) == 12
+            assert bool("y_prob" in arrays) == (run.config.method.baseline not in ("qwen-generate", "flan-t5"))
+        for name, method in registry.methods().items():
+            cell = f"main/{name}/{run.first.test.name}/micro"
+            if method.title == run.config.title and cell in found:
+                assert found[cell]["ours"] == pytest.approx(100 * metrics["micro_f1"])
+                seen.add(name)
+        assert run.config.protocol == "paper"
+        assert set(json.loads((folder / "environment.json").read_text())) >= {"setscore", "python", "packages"}
+    assert len(seen) >= 8
+
+
+def test_a_second_command_asks_nothing_and_says_the_same(table, monkeypatch):
+    out, options, _, _ = table
+    before = rows(out)
+    monkeypatch.setattr(CountingBackbone, "log_odds", None)  # fails whoever asks
+    code, _, told = invoke(*options)
+    assert code == 0
+    assert "main: 0 questions were asked now." in told
+    assert rows(out) == before
+
+
+def test_what_was_interrupted_goes_on_and_no_question_is_asked_twice(data, tmp_path, monkeypatch):
+    asked, real = [], CountingBackbone.log_odds
+
+    def counting(self, queries):
+        if len(asked) == stop:
+            raise KeyboardInterrupt
+        asked.append(list(queries))
+        return real(self, queries)
+
+    monkeypatch.setattr(CountingBackbone, "log_odds", counting)
+    options = ("reproduce", "dream-replication", *[f"--cell=*/{name}/*" for name in SETS])
+    options += ("--backbone", "setscore-mini", "--data-dir", data, "--limit", 24, "--out")
+    stop = -1
+    assert invoke(*options, tmp_path / "straight")[0] == 0
+    whole, asked = asked, []
+    stop = len(whole) - 1
+    code, _, told = invoke(*options, tmp_path / "broken")
+    assert (code, told.splitlines()[-1]) == (130, "interrupted.")
+    stop = -1
+    assert invoke(*options, tmp_path / "broken")[0] == 0
+    assert rows(tmp_path / "broken", "dream-replication") == rows(tmp_path / "straight", "dream-replication")
+    questions = [query for queries in asked for query in queries]
+    assert len(questions) == len(set(questions)) == sum(map(len, whole))
+
+
+def test_list_names_every_cell_of_the_transcription(tmp_path):
+    code, shown, _ = invoke("reproduce", "all", "--list", "--json", tmp_path / "list.json")
+    assert code == 0
+    items = json.loads((tmp_path / "list.json").read_text())["items"]
+    assert list(items) == list(registry.items())
+    found = {cell["cell"]: cell for item in items.values() for cell in item["cells"]}
+    for name, cell in paper.cells().items():
+        assert found[name]["printed"] == cell.printed, name
+        assert found[name]["target"] == paper.target(name).value, name
+        reachable = found[name]["runs"] or found[name]["measured_as"] in ("fact", "setting", "recall", "theory")
+        assert reachable or found[name]["stated"], name
+    assert all(item["budget"]["seconds"] >= 0 for item in items.values())
+    assert "main" in shown
+
+
+def test_missing_weights_and_documents_are_said_and_nothing_is_filled_in(data, tmp_path):
+    options = ("reproduce", "main", "--cell=main/dream_base_per_label/*", "--cell=main/bart_mnli_default/ecthr/*")
+    options += ("--backbone", "setscore-mini", "--weights", f"bart_mnli={tmp_path}/nothing", "--data-dir", data)
+    code, shown, told = invoke(*options, "--limit", 8, "--out", tmp_path)
+    assert code == 0
+    found = rows(tmp_path)
+    assert found["main/dream_base_per_label/goemotions/micro"]["status"] == "measured"
+    assert found["main/bart_mnli_default/ecthr/micro"]["status"] == "missing"
+    assert found["main/dream_base_per_label/aapd/micro"]["ours"] is None
+    assert "cells missing: aapd" in told
+    assert f"2 cells missing: {tmp_path}/nothing cannot be loaded" in told
+    assert "4 of 14 cells measured" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("mian",), "unknown table or figure 'mian'. Did you mean 'main'?"),
+        (("main", "--cell", "nothing/here"), "no cell of main fits nothing/here."),
+        (("main", "--weights", "bart=x"), "unknown weights 'bart'. Did you mean 'bert'?"),
+        (("main", "--weights", "bert"), "--weights takes NAME=PLACE"),
+        ((), "no table or figure was given"),
+    ],
+)
+def test_mistakes_are_named_before_anything_starts(options, message):
+    code, _, told = invoke("reproduce", *options, "--list")
+    assert code == 2
+    assert message in told
