@@ -272,11 +272,11 @@ def scores(data, tmp_path_factory):
     ],
 )
 def test_few_documents_have_a_row_for_every_number_that_there_are(capsys, scores, given, columns, counts):
-    from benchmarks.studies import few_documents
+    from benchmarks.studies import calibrating
     from setscore.calibration import base
 
     before = base.STEADY
-    few_documents.main(["--scores", str(scores / "scores"), "--sets", DATASET, *given])
+    calibrating.main(["--scores", str(scores / "scores"), "--sets", DATASET, *given])
     (table,) = tables(capsys.readouterr().out)
     assert table[0] == columns
     assert " ".join(row[0] for row in table[1:]) == counts
@@ -285,10 +285,10 @@ def test_few_documents_have_a_row_for_every_number_that_there_are(capsys, scores
 
 
 def test_a_folder_without_scores_says_what_to_do(capsys, tmp_path):
-    from benchmarks.studies import few_documents
+    from benchmarks.studies import calibrating
 
     with pytest.raises(SystemExit):
-        few_documents.main(["--scores", str(tmp_path)])
+        calibrating.main(["--scores", str(tmp_path)])
     assert f"error: {tmp_path} holds no scores. Make them with `setscore evaluate" in capsys.readouterr().err
 
 

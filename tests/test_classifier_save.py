@@ -214,7 +214,7 @@ def test_a_missing_file(tmp_path):
         (
             "colour",
             1,
-            " is damaged: the field unknown field 'colour'. Known: arrays, calibration, format, identity, learned",
+            " is damaged: the field unknown field 'colour'. Known: arrays, calibration, format, identity",
         ),
         ("params.colour", "blue", " is damaged: the field params.unknown field 'colour'. Known: attention, backbone,"),
         ("params.labels", {}, " is damaged: there are no labels. Give at least one"),

@@ -175,6 +175,8 @@ def told(found: Mapping[str, Mapping[str, Sequence[float]]], sets: Sequence[str]
         here = {key.split(maxsplit=1)[1]: value for key, value in found.items() if key.split()[0] == str(size)}
         means = {name: np.mean([value[one][0] for one in sets]) for name, value in here.items()}
         others = {name: mean for name, mean in means.items() if name != FIT}
+        if not others:
+            continue
         best = max(others, key=others.__getitem__)
         behind = {one: max(here[name][one][0] for name in SIMPLE if name in here) - here[FIT][one][0] for one in sets}
         worst = max(behind, key=behind.__getitem__)

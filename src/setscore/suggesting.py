@@ -1,11 +1,13 @@
 """Which documents to label next: those that are doubtful, unlike each other, and likely to hold labels seen too seldom.
 
-    gain(x)   = sum over labels of the chance that today's decision is wrong                  what an answer puts right
-    worth(x)  = sum over labels of  rarity_i  H(p_i(x))                                       what an answer teaches
-    rarity_i  = 1 / sqrt(1 + gold documents of label i)
+    gain(x)      = sum over labels of the chance that today's decision is wrong               what an answer puts right
+    doubt(x)     = sum over labels of  H(p_i(x)) / sqrt(1 + gold documents of label i)        seldom seen labels first
+    coverage(S)  = sum over documents x of  sqrt(doubt(x))  max_{s in S} cos(x, s)^2
 
-One document after the other is taken, the one whose worth times its distance from everything that is labelled or taken
-is greatest. Pure functions: nothing is asked in here.
+S are the labelled documents and those that are taken, one after the other: the next is the one that adds most to the
+coverage. It stands for many doubtful documents that nothing labelled is near to. Taking the most doubtful ones
+themselves would be worse than chance: they are odd ones, and a slice of odd documents says little of the others
+(benchmarks/studies/suggest.py). Pure functions: nothing is asked in here.
 """
 
 from collections.abc import Sequence
@@ -21,7 +23,10 @@ from setscore.records import BoolArray, FloatArray, IntArray
 
 SHOWN = 3  # labels that a reason names
 SELDOM = 5  # gold documents below which a label counts as seen too seldom
-NEAR = 1e-6  # squared distance below which two documents count as the same
+RARITY = 0.5
+SAME = 1 - 1e-6  # coverage from which two documents count as the same
+TINY = 1e-12
+NEW = 0.6  # of a document that is not covered, from which it is said to be unlike what is known
 
 
 @dataclass(frozen=True)
@@ -71,25 +76,22 @@ def suggest(predictions: Predictions, n: int, known: Known | None) -> list[Sugge
 def choose(  # noqa: PLR0917
     probabilities: FloatArray, vectors: FloatArray, usable: BoolArray, counts: IntArray, labelled: FloatArray, n: int
 ) -> list[tuple[int, float]]:
-    """Rows in the order in which they are taken, each with its squared distance from all that was known by then.
+    """Rows in the order in which they are taken, each with how far it was from being covered by then, 0 to 1.
 
     probabilities [n, m], vectors [n, d] and which may be taken [n]; gold documents of each label [m], and the vectors
     of those that are labelled already [k, d].
     """
-    doubt = entr(probabilities) + entr(1 - probabilities)
-    worth = np.where(usable, doubt @ (1 / np.sqrt(1 + counts)), -np.inf)
-    away = np.full(len(worth), 2.0)  # squared distance of unit vectors without anything in common
-    if len(labelled):
-        away = np.minimum(away, 2 - 2 * (vectors @ labelled.T).max(axis=1))
-    chosen: list[tuple[int, float]] = []
-    while len(chosen) < min(n, len(worth)):
-        value = np.where(np.isfinite(worth) & (away > NEAR), np.maximum(worth, 1e-12) * away, -np.inf)
-        row = int(value.argmax())
-        if value[row] == -np.inf:
-            break
-        chosen.append((row, float(away[row])))
-        worth[row] = -np.inf
-        away = np.minimum(away, 2 - 2 * vectors @ vectors[row])
+    doubt = (entr(probabilities) + entr(1 - probabilities)) @ (1 + counts) ** -RARITY
+    worth = np.where(usable, np.sqrt(np.maximum(doubt, TINY)), 0.0)
+    near = np.maximum(vectors @ vectors.T, 0.0) ** 2
+    covered = np.maximum(vectors @ labelled.T, 0.0).max(axis=1) ** 2 if len(labelled) else np.zeros(len(worth))
+    free, chosen = usable.copy(), list[tuple[int, float]]()
+    while len(chosen) < n and (free := free & (covered < SAME)).any():
+        added = np.maximum(near - covered, 0.0) @ worth
+        row = int(np.where(free, added, -np.inf).argmax())
+        chosen.append((row, float(1 - covered[row])))
+        covered = np.maximum(covered, near[row])
+        free[row] = False
     return chosen
 
 
@@ -104,6 +106,6 @@ def _reasons(
     if seldom and counts.any():
         told = ", ".join(f"{names[i]} ({counted(int(counts[i]), 'example')})" for i in seldom[:SHOWN])
         reasons.append(f"may hold labels with few examples: {told}")
-    if novelty >= 1:
+    if novelty >= NEW:
         reasons.append("unlike what is labelled or suggested before it")
     return tuple(reasons) or ("adds to the variety of what is labelled",)

@@ -23,9 +23,9 @@ FOLDS = 5
 SEED = 13
 TINY = 1e-9
 OBJECTIVES = ("micro_f1", "macro_f1", "balanced", "sample_f1", "cost")
-# Gold labels; chosen on parts of the 200-document validation slices (benchmarks/studies/few_documents.py).
+# Gold labels; chosen on parts of the 200-document validation slices (benchmarks/studies/calibrating.py).
 STEADY = 100.0
-OWN_CUT = 3.0  # gold documents of a label for which its own cut counts half; chosen there too
+OWN_CUT = 3.0  # gold documents of a label for which its own cut counts half; chosen by few_documents.py --within there
 
 Gold = BoolArray | FloatArray
 
