@@ -61,7 +61,7 @@ def test_before_fit_a_backbone_without_numbers_of_its_own_is_taken_at_its_word()
 
 @pytest.mark.parametrize("fitted", [False, True])
 def test_the_answers_agree_with_each_other(fitted):
-    model = classifier(threshold=0.3)
+    model = classifier(threshold=0.3, head="none")
     if fitted:
         model.fit(DOCUMENTS, GOLD)
     calibration = model.current_calibration()

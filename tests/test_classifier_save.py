@@ -105,12 +105,13 @@ def test_the_file_is_plain_json_with_a_format(tmp_path):
                 "options": {"objective": "micro_f1", "cost": [1.0, 1.0], "least": 0, "most": None, "margin": 0.0},
             },
             "threshold": 0.5,
-            "head": "none",
+            "head": "auto",
         },
         "calibration": None,
         "learned": {},
         "identity": None,
         "readout": None,
+        "arrays": None,
     }
 
 
@@ -210,7 +211,11 @@ def test_a_missing_file(tmp_path):
     ("field", "value", "message"),
     [
         ("params", None, ": the field params must be an object, got None."),
-        ("colour", 1, " is damaged: the field unknown field 'colour'. Known: calibration, format, identity, learned"),
+        (
+            "colour",
+            1,
+            " is damaged: the field unknown field 'colour'. Known: arrays, calibration, format, identity, learned",
+        ),
         ("params.colour", "blue", " is damaged: the field params.unknown field 'colour'. Known: attention, backbone,"),
         ("params.labels", {}, " is damaged: there are no labels. Give at least one"),
         (
@@ -300,7 +305,7 @@ def test_a_missing_file(tmp_path):
 )
 def test_every_field_is_checked_when_a_file_is_loaded(tmp_path, field, value, message):
     path = tmp_path / "model.json"
-    SetScoreClassifier(LABELS).fit(DOCUMENTS, GOLD).save(path)
+    SetScoreClassifier(LABELS, head="none").fit(DOCUMENTS, GOLD).save(path)
     content = json.loads(path.read_text(encoding="utf-8"))
     *keys, last = field.split(".")
     inner = content
@@ -333,7 +338,7 @@ def test_a_file_cannot_consent_to_code_but_its_reader_can(tmp_path):
 
 def test_a_classifier_whose_model_has_changed_says_so(tmp_path):
     path = tmp_path / "model.json"
-    SetScoreClassifier(LABELS).fit(DOCUMENTS, GOLD).save(path)
+    SetScoreClassifier(LABELS, head="none").fit(DOCUMENTS, GOLD).save(path)
     content = json.loads(path.read_text(encoding="utf-8"))
     assert content["identity"] == load_backbone("setscore-mini").identity
     content["identity"] = "0" * 64

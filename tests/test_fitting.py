@@ -71,7 +71,7 @@ def test_the_seed_of_jsr_is_the_calibrated_decision_of_per_label(kind):
     backbone = PlantedBackbone()
     gold = np.array([[backbone.affinity(text, name) > 1 for name in NAMES] for text in TEXTS])
     per_label, none = (
-        SetScoreClassifier(NAMES, backbone=backbone, scorer=name, calibration=kind).fit(TEXTS, gold)
+        SetScoreClassifier(NAMES, backbone=backbone, scorer=name, calibration=kind, head="none").fit(TEXTS, gold)
         for name in ("per_label", "jsr?sweeps=0")
     )
     assert (per_label.predict(TEXTS) == none.predict(TEXTS)).all()
@@ -84,7 +84,7 @@ def test_with_a_calibration_that_knows_the_level_the_seed_is_that_of_labels_alon
     backbone = PlantedBackbone()
     gold = np.array([[backbone.affinity(text, name) > 1 for name in NAMES] for text in TEXTS])
     per_label, none = (
-        SetScoreClassifier(NAMES, backbone=backbone, scorer=name, calibration="auto").fit(TEXTS, gold)
+        SetScoreClassifier(NAMES, backbone=backbone, scorer=name, calibration="auto", head="none").fit(TEXTS, gold)
         for name in ("per_label", "jsr?sweeps=0")
     )
     assert (per_label.predict(TEXTS) == none.predict(TEXTS)).all()

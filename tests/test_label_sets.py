@@ -60,7 +60,7 @@ def test_an_unknown_candidate_of_a_large_inventory_is_a_short_message():
     with pytest.raises(LabelError) as error:
         LARGE.asked(documents, None)
     assert str(error.value).startswith(
-        "200 candidates are not in the inventory: 'topic numbr 4999' (200 times). unknown candidate 'topic numbr 4999'."
-        " Did you mean 'topic number 4999'? Known: topic number 0, "
+        "200 candidates are not in the inventory: 'topic numbr 4999' (200 times, did you mean 'topic number 4999'?)."
+        " Known: topic number 0, "
     )
     assert len(str(error.value)) < 2_000

@@ -229,18 +229,33 @@ def test_intervals_are_around_the_metrics_themselves(case):
     for name, interval in found.items():
         assert interval.value == pytest.approx(whole[name], abs=EXACT)
         assert interval.low <= interval.high
+    assert found["ece"].low - EXACT <= found["ece"].value <= found["ece"].high + EXACT
     assert bootstrap(gold, predicted, rounds=20).keys() == found.keys() - {"ece", "brier"}
+
+
+def test_the_interval_of_a_small_calibration_error_is_around_it():
+    """Perfectly calibrated in each of ten bins, so that every draw is worse: the interval lay above the error of 0."""
+    levels = np.repeat(np.arange(0.05, 1, 0.1), 20)
+    probabilities = levels[:, None]
+    gold = (np.tile(np.arange(20), 10) < np.rint(20 * levels))[:, None]
+    found = bootstrap(gold, gold, probabilities)["ece"]
+    assert found.value == pytest.approx(0)
+    assert found.low <= found.value <= found.high
+    assert 0.01 < found.high < 0.1
 
 
 def test_resampled_metrics_are_those_of_the_documents_that_were_drawn():
     gold, predicted = sample(3, documents=60)  # so many that every label is drawn
     probabilities = np.random.default_rng(0).random(gold.shape)
-    seed, found = 5, bootstrap(gold, predicted, probabilities, rounds=1, seed=5)
-    times = np.random.default_rng(seed).multinomial(len(gold), np.full(len(gold), 1 / len(gold)))
-    rows = np.repeat(np.arange(len(gold)), times)
-    whole = all_metrics(gold[rows], predicted[rows], probabilities[rows])
+    found = bootstrap(gold, predicted, probabilities, rounds=2, seed=5, level=1.0)
+    drawn = np.random.default_rng(5).multinomial(len(gold), np.full(len(gold), 1 / len(gold)), size=2)
+    rows = [np.repeat(np.arange(len(gold)), times) for times in drawn]
+    one, two = (all_metrics(gold[each], predicted[each], probabilities[each]) for each in rows)
     for name, interval in found.items():
-        assert interval.low == pytest.approx(whole[name], abs=EXACT)
+        low, high = sorted([one[name], two[name]])
+        assert interval.high - interval.low == pytest.approx(high - low, abs=EXACT)
+        if name != "ece":  # which is moved
+            assert interval.low == pytest.approx(low, abs=EXACT)
 
 
 def test_compare_measures_every_metric_of_decisions():

@@ -30,6 +30,7 @@ from setscore.calibration import (
     BiasCalibration,
     ConformalCalibration,
     IsotonicCalibration,
+    LearnedCalibration,
     LevelledCalibration,
     PaperCalibration,
     PlattCalibration,
@@ -126,6 +127,9 @@ class Paper(OneAnswerPerRow, PaperCalibration): ...
 class Platt(OneAnswerPerRow, PlattCalibration): ...
 
 
+class Learned(OneAnswerPerRow, LearnedCalibration): ...
+
+
 class Levelled(OneAnswerPerRow, LevelledCalibration): ...
 
 
@@ -138,7 +142,7 @@ class Temperature(OneAnswerPerRow, TemperatureCalibration): ...
 class Unfitted(OneAnswerPerRow, UnfittedCalibration): ...
 
 
-ADAPTED = [Auto, Bias, Conformal, Isotonic, Levelled, Paper, Platt, Shrunk, Temperature, Unfitted]
+ADAPTED = [Auto, Bias, Conformal, Isotonic, Learned, Levelled, Paper, Platt, Shrunk, Temperature, Unfitted]
 CHECKED = [NumbersAsText, *(kind for kind in ADAPTED if kind is not Conformal or find_spec("mapie"))]
 
 # Per estimator and check, why it is right that the check fails. Strict: one that passes after all fails here.

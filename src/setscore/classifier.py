@@ -32,15 +32,15 @@ import numpy as np
 
 import setscore.calibration as calibrations
 from setscore import fitting, persistence, scorers
-from setscore.backbones import Backbone, BackboneSpec, backbone_spec, check_backbone, load_backbone
+from setscore.backbones import Backbone, backbone_spec, check_backbone, load_backbone
 from setscore.backbones.cached import CachedBackbone
-from setscore.calibration import Calibration, UnfittedCalibration
-from setscore.encoders import EMBEDDED, load_encoder, unit
+from setscore.calibration import Calibration, UnfittedCalibration, check_objective
+from setscore.encoders import ask_embedded, embed_documents
 from setscore.ensemble import Ensemble, blend_of, members_of
-from setscore.errors import IdentityWarning
+from setscore.errors import IdentityWarning, SetScoreError
 from setscore.estimators import TextClassifier
-from setscore.fitting import MODEL, Fitted
-from setscore.predictions import CALIBRATED, LEARNED, ZERO_SHOT, Ask, Predictions, score_each
+from setscore.fitting import MODEL, Fitted, Known
+from setscore.predictions import Ask, Predictions, score_each
 from setscore.prompts import Template, Verbalizer
 from setscore.readout import check_head
 from setscore.records import (
@@ -56,6 +56,7 @@ from setscore.records import (
 )
 from setscore.shortlist import Descent, Shortlist, ask_shortlisted, remember, shortlist_of
 from setscore.store import Store, open_store
+from setscore.suggesting import Suggestion, suggest
 
 Candidates = Sequence[Collection[str]] | None  # a label set per document; None asks every label of every document
 
@@ -76,7 +77,8 @@ class SetScoreClassifier(TextClassifier):
     calibration     what `fit` fits: "auto", a name of `setscore.calibration.CALIBRATIONS`, or an object from there
     threshold       the probability from which a label is predicted before `fit` has chosen one
     competition     how much labels compete before `fit`: 0 asks each for itself; None is the model's own number
-    head            what `fit` may learn on top of the scores: "none", or "auto" for a read-out where it surely helps
+    head            what `fit` learns on top of the scores: "auto", a read-out as far as documents bear it, or "none"
+    objective       what decisions aim at: "micro_f1", "macro_f1" or "balanced", which None means with a read-out
     store           a folder that keeps every answer of the model, so that nothing is asked twice; never saved
     """
 
@@ -97,7 +99,8 @@ class SetScoreClassifier(TextClassifier):
         calibration: str | Calibration = "auto",
         threshold: float = 0.5,
         competition: float | None = None,
-        head: str = "none",
+        head: str = "auto",
+        objective: str | None = None,
         store: str | Path | Store | None = None,
     ) -> None:
         self.labels = labels
@@ -115,51 +118,76 @@ class SetScoreClassifier(TextClassifier):
         self.threshold = threshold
         self.competition = competition
         self.head = head
+        self.objective = objective
         self.store = store
 
     def fit(self, X: Iterable[Any], y: Any = None, *, progress: Progress | None = None) -> Self:
         """Learns from documents `X` with gold `y`: an indicator matrix or lists of names. The model stays as it is."""
+        check_head(self.head)
         texts = [document.text for document in as_documents(X)]
         labels = LabelSet.of(names_in(y) if self.labels is None else self.labels)
         gold = None if y is None else labels.gold(y, len(texts))  # the calibration "bias" needs none
         backbone = self._backbone()
         shortlist = None if self.shortlist is None else remember(self.shortlist, texts, labels, gold)
         learned = self._learn(backbone, texts, labels, gold)
-        ask = self._method(backbone, shortlist, learned)
-        scores = ask(texts, labels, progress=progress)
-        before = None if self.blend is None else blend_of(self.blend)
-        members = {MODEL: scores.log_odds} if before is None else members_of(before, scores.log_odds, texts, labels)
-        readout = None
-        if self.head == "none":
-            calibration, blend = fitting.fit(members, gold, self.calibration, before)
+        start = replace(self._unlearned(labels), learned=learned, shortlist=shortlist, identity=backbone.identity)
+        self.fit_scores_ = self._method(backbone, start, embed=self.head != "none")(texts, labels, progress=progress)
+        members = self._members(self.fit_scores_, texts, labels)
+        if gold is None:
+            self.fitted_ = replace(start, calibration=fitting.without_gold(members, self.aim(labels)))
         else:
-            ready, vectors = self._unfitted(backbone.spec, len(labels)), self._vectors(texts, labels)
-            calibration, blend, readout = fitting.fit_readout(members, gold, self.calibration, before, ready, vectors)
-        regime = CALIBRATED if readout is None else LEARNED
-        self.fitted_ = Fitted(labels, calibration, blend, learned, shortlist, readout, backbone.identity, regime)
-        self.fit_scores_ = scores
-        self.fit_members_ = members
+            self.fitted_ = self._learned_from(backbone, start, Known.of(members, gold, self.fit_scores_.vectors))
         return self
 
+    def partial_fit(self, X: Iterable[Any], y: Any, *, progress: Progress | None = None) -> Self:
+        """Learns from more documents as if they had been among the first ones, of which nothing is asked again."""
+        if not hasattr(self, "fitted_"):
+            return self.fit(X, y, progress=progress)
+        state = self.fitted_
+        if state.known is None:
+            raise SetScoreError("the documents that this classifier was fitted on are not known: fit it with all.")
+        texts = [document.text for document in as_documents(X)]
+        gold = state.labels.gold(y, len(texts))
+        backbone = self._backbone()
+        scores = self._method(backbone, state, embed=self.head != "none")(texts, state.labels, progress=progress)
+        more = Known.of(self._members(scores, texts, state.labels), gold, scores.vectors)
+        self.fitted_ = self._learned_from(
+            backbone, replace(state, identity=backbone.identity), state.known.and_more(more)
+        )
+        return self
+
+    def with_labels(self, labels: Any) -> Self:
+        """A copy with other labels: those known by name keep what they learned, new ones start without any."""
+        other = copy.copy(self)
+        other.labels = LabelSet.of(labels)
+        if hasattr(self, "fitted_"):
+            vectors = None if self.head == "none" else embed_documents(self._backbone(), other.labels.texts)
+            other.fitted_ = self.fitted_.relabelled(other.labels, vectors)
+        return other
+
     def classify(
-        self, X: Iterable[Any], *, candidates: Candidates = None, progress: Progress | None = None
+        self, X: Iterable[Any], *, candidates: Candidates = None, progress: Progress | None = None, embed: bool = False
     ) -> Predictions:
-        """One pass from documents to predictions. A document that cannot be scored gets an error in its place."""
+        """One pass from documents to predictions. A document that cannot be scored gets an error in its place.
+
+        With `embed` the documents' sentence embeddings come along, as `scores.vectors`.
+        """
         state = self._state()
         documents, errors = readable(X, state.labels)
         texts = [document.text for document in documents]
         wanted = state.labels.asked(documents, candidates)
         backbone = self._backbone()
         self._warn_if_changed(state, backbone)
-        ask = partial(self._method(backbone, state.shortlist, state.learned), progress=progress)
+        embed = embed or state.readout is not None
+        ask = partial(self._method(backbone, state, embed=embed), progress=progress)
         scores, failed = score_each(ask, texts, state.labels, wanted, skip=errors)
         if state.blend is not None:
             members = members_of(state.blend, scores.log_odds, texts, state.labels)
             scores = replace(scores, log_odds=fitting.mixed(members, state.blend))
         log_odds = scores.log_odds
         if state.readout is not None:
-            before = self._unfitted(backbone.spec, len(state.labels)).logits(log_odds)
-            log_odds = state.readout.log_odds(before, _embedded(texts))
+            assert scores.vectors is not None  # they were asked for
+            log_odds = state.readout.log_odds(log_odds, scores.vectors)
         calibration = state.calibration
         return Predictions(
             label_names=state.labels.names,
@@ -173,6 +201,10 @@ class SetScoreClassifier(TextClassifier):
             regime=state.regime,
             competition=getattr(calibration, "competition", 0.0),
         )
+
+    def suggest(self, X: Iterable[Any], n: int = 20, *, progress: Progress | None = None) -> list[Suggestion]:
+        """The `n` documents of `X` that are most worth labelling next, the best first. Then fit with them."""
+        return suggest(self.classify(X, progress=progress, embed=True), n, self._state().known)
 
     def score_documents(self, X: Iterable[Any], *, candidates: Candidates = None) -> Scores:
         """Log-odds of every label, or of each document's own `candidates`, and what it cost to ask them."""
@@ -218,8 +250,9 @@ class SetScoreClassifier(TextClassifier):
             calibrations.make(self.calibration)
         if isinstance(self.backbone, str):
             check_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
-        if self.head != "none":
-            check_head(self.head)
+        check_head(self.head)
+        if self.objective is not None:
+            check_objective(self.objective)
         if self.store is not None:
             open_store(self.store)
         if self.labels is not None:
@@ -246,7 +279,7 @@ class SetScoreClassifier(TextClassifier):
     @property
     def regime(self) -> str:
         """What its probabilities rest on: "zero-shot" before `fit`, then "calibrated", or "learned" with a read-out."""
-        return self.fitted_.regime if hasattr(self, "fitted_") else ZERO_SHOT
+        return self._state().regime
 
     @property
     def identity(self) -> str:
@@ -267,27 +300,33 @@ class SetScoreClassifier(TextClassifier):
         return self.fitted_.labels if hasattr(self, "fitted_") else LabelSet.of(self.labels)
 
     def _state(self) -> Fitted:
-        """What `fit` learned; before it, what stands in for that: the options, and two numbers of the model."""
-        if hasattr(self, "fitted_"):
-            return self.fitted_
-        labels = LabelSet.of(self.labels)
-        n_labels = len(labels)
-        spec = backbone_spec(self.backbone) if isinstance(self.backbone, str) else self.backbone.spec
-        calibration = self._unfitted(spec, n_labels)
-        blend = None if self.blend is None else blend_of(self.blend)
-        shortlist = None if self.shortlist is None else shortlist_of(self.shortlist)
-        return Fitted(labels, calibration, blend, shortlist=shortlist, regime=ZERO_SHOT)
+        """What `fit` learned; before it, what stands in for that."""
+        return self.fitted_ if hasattr(self, "fitted_") else self._unlearned(LabelSet.of(self.labels))
 
-    def _unfitted(self, spec: BackboneSpec, n_labels: int) -> Calibration:
-        """What needs no labelled document: the model's temperature, and how much labels compete."""
+    def _unlearned(self, labels: LabelSet) -> Fitted:
+        """The options, and two numbers of the model: its temperature, and how much labels compete."""
+        spec = backbone_spec(self.backbone) if isinstance(self.backbone, str) else self.backbone.spec
         competition = spec.competition if self.competition is None else self.competition
         ready = UnfittedCalibration(temperature=spec.temperature, competition=competition, threshold=self.threshold)
-        return ready.for_labels(n_labels)
+        blend = None if self.blend is None else blend_of(self.blend)
+        shortlist = None if self.shortlist is None else shortlist_of(self.shortlist)
+        return Fitted(labels, ready.for_labels(len(labels)), blend, shortlist=shortlist)
 
-    def _vectors(self, texts: Sequence[str], labels: LabelSet) -> fitting.Vectors:
-        """Sentence embeddings of documents and labels, for a read-out."""
-        check_head(self.head)
-        return _embedded(texts), _embedded(labels.texts)
+    def _members(self, scores: Scores, texts: Sequence[str], labels: LabelSet) -> dict[str, FloatArray]:
+        """Who gives log-odds to learn from: the model, and a cosine where one is blended in."""
+        alone = {MODEL: scores.log_odds}
+        return alone if self.blend is None else members_of(blend_of(self.blend), scores.log_odds, texts, labels)
+
+    def aim(self, labels: LabelSet | None = None) -> fitting.Aim:
+        """What `fit` is to fit."""
+        start = self._unlearned(labels or self._labels())
+        return fitting.Aim(self.calibration, self.objective, start.blend, start.calibration)
+
+    def _learned_from(self, backbone: Backbone, state: Fitted, known: Known) -> Fitted:
+        """What all labelled documents teach together."""
+        vectors = None if self.head == "none" else embed_documents(backbone, state.labels.texts)
+        calibration, blend, readout = fitting.conclude(known, vectors, self.aim(state.labels))
+        return replace(state, calibration=calibration, blend=blend, readout=readout, known=known)
 
     def _scorer(self, learned: Mapping[str, Any]) -> scorers.Scorer:
         reading = scorers.Reading(self.long_documents, self.pool, self.overlap)
@@ -297,10 +336,15 @@ class SetScoreClassifier(TextClassifier):
         backbone = load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
         return backbone if self.store is None else CachedBackbone(backbone, open_store(self.store))
 
-    def _method(self, backbone: Backbone, shortlist: Shortlist | Descent | None, learned: Mapping[str, Any]) -> Ask:
-        """How texts and labels become scores."""
-        ask = partial(self._scorer(learned).score, backbone)
-        return ask if shortlist is None else partial(ask_shortlisted, shortlist, ask)
+    def _method(self, backbone: Backbone, state: Fitted, *, embed: bool) -> Ask:
+        """How texts and labels become scores; `embed` where sentence embeddings may come along."""
+        scorer = self._scorer(state.learned)
+        ask: Ask = partial(scorer.score, backbone)
+        if embed and isinstance(scorer, scorers.PerLabelScorer):
+            ask = partial(ask, embed=True)
+        if state.shortlist is not None:
+            ask = partial(ask_shortlisted, state.shortlist, ask)
+        return partial(ask_embedded, ask, backbone) if embed else ask
 
     def _learn(
         self, backbone: Backbone, texts: Sequence[str], labels: LabelSet, gold: BoolArray | None
@@ -323,9 +367,3 @@ class SetScoreClassifier(TextClassifier):
     def _warn_if_changed(self, state: Fitted, backbone: Backbone) -> None:
         if state.identity is not None and state.identity != backbone.identity:
             warnings.warn(IdentityWarning.of(backbone.spec.name), stacklevel=4)
-
-
-def _embedded(texts: Sequence[str]) -> FloatArray:
-    """Sentence embeddings [n, d] of length 1, by the embedded model, whatever the backbone is."""
-    encode = load_encoder(EMBEDDED, purpose="head='auto'")
-    return unit(encode(texts)).astype(np.float64)

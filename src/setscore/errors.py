@@ -122,13 +122,18 @@ def brief(value: object, most: int = 80) -> str:
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """The message for a name that is not in a registry or an inventory, with the nearest one that is."""
     names = list(known)
-    near = _nearest(name, names)
+    near = nearest(name, names)
     hint = f" Did you mean {near!r}?" if near else ""
+    return f"unknown {kind} {brief(name)}.{hint} {known_names(names)}"
+
+
+def known_names(names: Sequence[str]) -> str:
+    """Which names there are, as a sentence."""
     more = f", … ({len(names)} in all)" if len(names) > NAMED else ""
-    return f"unknown {kind} {brief(name)}.{hint} Known: {', '.join(sorted(names)[:NAMED])}{more}."
+    return f"Known: {', '.join(sorted(names)[:NAMED])}{more}."
 
 
-def _nearest(name: str, names: Sequence[str]) -> str | None:
+def nearest(name: str, names: Sequence[str]) -> str | None:
     """The name that looks most like it. Of many, only those that begin and end most alike are compared in full.
 
     Comparing takes a tenth of a millisecond, and an inventory has thousands of labels, asked again for each row.

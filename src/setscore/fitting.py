@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,20 +10,59 @@ import numpy as np
 import setscore.calibration as calibrations
 from setscore import ensemble
 from setscore import readout as readouts
-from setscore.calibration import Calibration
+from setscore.calibration import AutoCalibration, Calibration, LearnedCalibration, UnfittedCalibration, fingerprint
 from setscore.ensemble import Ensemble
 from setscore.errors import FewDocumentsWarning, SetScoreError
-from setscore.predictions import CALIBRATED
+from setscore.predictions import CALIBRATED, LEARNED, ZERO_SHOT
 from setscore.readout import Readout
-from setscore.records import BoolArray, FloatArray, LabelSet
+from setscore.records import BoolArray, FloatArray, IntArray, LabelSet
 from setscore.scorers import Learner, Scorer
 
+MICRO, BALANCED = "micro_f1", "balanced"  # what thresholds aim at by default, without and with a read-out
 MODEL = "model"  # the member of a blend that is the model itself
 FEW_DOCUMENTS = 50
 FAR = 60.0  # log-odds beyond which no label lies
 STEPS = 64  # halvings: the cut is exact to the last bit
 
 Kind = str | dict[str, Any] | Calibration  # a calibration by name, as `describe` gave it, or an object to copy
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Labelled documents as numbers; no text.
+
+    members  log-odds [n, m] by the name of who gave them: the model, and perhaps a cosine; -inf where nothing was asked
+    gold     [n, m]
+    vectors  [n, d] of length 1; d is 0 where nothing looks at them
+    """
+
+    members: Mapping[str, FloatArray]
+    gold: BoolArray
+    vectors: FloatArray
+
+    @classmethod
+    def of(cls, members: Mapping[str, FloatArray], gold: BoolArray, vectors: FloatArray | None) -> "Known":
+        """Vectors may be None where nothing looks at them."""
+        return cls(members, gold, np.zeros((len(gold), 0)) if vectors is None else vectors)
+
+    def __len__(self) -> int:
+        return len(self.gold)
+
+    def take(self, rows: IntArray | BoolArray) -> "Known":
+        """The documents at `rows`."""
+        members = {name: values[rows] for name, values in self.members.items()}
+        return Known(members, self.gold[rows], self.vectors[rows])
+
+    def and_more(self, more: "Known") -> "Known":
+        """These and others of the same labels."""
+        members = {name: np.vstack([values, more.members[name]]) for name, values in self.members.items()}
+        return Known(members, np.vstack([self.gold, more.gold]), np.vstack([self.vectors, more.vectors]))
+
+    def relabelled(self, places: IntArray) -> "Known":
+        """For other labels by their places among these, -1 for a new one: nobody has asked it or looked for it."""
+        new = places < 0
+        members = {name: np.where(new, -np.inf, values[:, places]) for name, values in self.members.items()}
+        return Known(members, self.gold[:, places] & ~new, self.vectors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +74,9 @@ class Fitted:
     blend        how the model is mixed with a cosine, where it is
     learned      what a scorer learned, as JSON values
     shortlist    the shortlist with what it remembers of the documents
-    readout      what was learned on top of the scores, where that is likelier than the scores alone
+    readout      what was learned on top of the scores; None where nothing was
     identity     of the model whose scores these were; None where it is not known
-    regime       what probabilities rest on: see `Prediction`
+    known        the labelled documents themselves, as numbers; None where there was no gold, or they were not saved
     """
 
     labels: LabelSet
@@ -47,51 +86,87 @@ class Fitted:
     shortlist: Any = None
     readout: Readout | None = None
     identity: str | None = None
-    regime: str = CALIBRATED
+    known: Known | None = None
+
+    @property
+    def regime(self) -> str:
+        """What probabilities rest on: see `Prediction`."""
+        if self.readout is not None:
+            return LEARNED
+        return ZERO_SHOT if self.calibration.name == UnfittedCalibration.name else CALIBRATED
+
+    def relabelled(self, labels: LabelSet, vectors: FloatArray | None) -> "Fitted":
+        """For other labels: one that is known by its name keeps what it learned, a new one starts without any.
+
+        vectors [m, d] are those of the labels' texts, where a read-out wants them.
+        """
+        if self.shortlist is not None or self.learned:
+            raise SetScoreError("labels can change after fit where no shortlist and no seeded scorer remembers them.")
+        old = {name: place for place, name in enumerate(self.labels.names)}
+        places = np.array([old.get(name, -1) for name in labels.names], dtype=np.int64)
+        return replace(
+            self,
+            labels=labels,
+            calibration=calibrations.relabelled(self.calibration, places),
+            readout=None if self.readout is None or vectors is None else self.readout.relabelled(places, vectors),
+            known=None if self.known is None else self.known.relabelled(places),
+        )
 
 
-Vectors = tuple[FloatArray, FloatArray]  # of documents [n, d] and of labels [m, d], all of length 1
+@dataclass(frozen=True)
+class Aim:
+    """What is to be fitted: which calibration, for which objective, with which blend; `ready` needs no document."""
+
+    kind: Kind = "auto"
+    objective: str | None = None
+    blend: Ensemble | None = None
+    ready: Calibration | None = None
 
 
-def fit(
-    members: Mapping[str, FloatArray], gold: BoolArray | None, kind: Kind = "auto", blend: Ensemble | None = None
-) -> tuple[Calibration, Ensemble | None]:
-    """The calibration, and the weights of a blend, for log-odds [n_documents, n_labels] by member.
+def conclude(known: Known, labels: FloatArray | None, aim: Aim) -> tuple[Calibration, Ensemble | None, Readout | None]:
+    """The calibration, the weights of a blend, and a read-out where `labels` [m, d], the vectors of their texts, come.
 
-    `members` holds the model's log-odds as "model" and perhaps a cosine. `blend` is how both are mixed before anything
-    is fitted; without gold labels its weights stay. A few documents raise a warning.
+    The blend of `aim` is how members are mixed before anything is fitted. With a read-out the calibration is fitted on
+    what it says of documents that it has not seen. Where there is nothing to learn from, one document or no gold label,
+    everything stays as `ready` has it. Without a read-out a few documents raise a warning.
     """
-    blend = _weighed(members, gold, blend)
-    log_odds = mixed(members, blend)
-    return calibrations.make(kind).fit(log_odds, gold), blend
+    blend = None if aim.blend is None else ensemble.fit(known.members, known.gold, in_doubt=MODEL)
+    calibration, scores = calibrations.make(aim.kind), mixed(known.members, blend)
+    if labels is None:
+        if message := few_documents(len(known)):
+            warnings.warn(message, FewDocumentsWarning, stacklevel=4)
+        return _aiming(calibration, aim.objective).fit(scores, known.gold), blend, None
+    readout, unseen = readouts.fit(scores, known.vectors, labels, known.gold)
+    if calibration.name == AutoCalibration.name:
+        if readout is None and aim.ready is not None:
+            return aim.ready, blend, None
+        calibration = _for_readout(aim.kind, calibration)
+    found = _aiming(calibration, aim.objective).fit(unseen, known.gold)
+    found.fingerprint_ = fingerprint(scores, known.gold)  # by which a later measurement knows these documents
+    return found, blend, readout
 
 
-def fit_readout(  # noqa: PLR0917
-    members: Mapping[str, FloatArray],
-    gold: BoolArray | None,
-    kind: Kind,
-    blend: Ensemble | None,
-    ready: Calibration,
-    vectors: Vectors,
-) -> tuple[Calibration, Ensemble | None, Readout | None]:
-    """The same with a read-out between scores and calibration, where that is surely likelier than the scores alone.
-
-    `ready` calibrates before anything is fitted: a read-out starts from its answers. The calibration is fitted on what
-    a read-out says of documents that it has not seen.
-    """
-    blend = _weighed(members, gold, blend)
-    log_odds, readout = mixed(members, blend), None
-    if gold is not None:
-        readout, unseen = readouts.fit(ready.logits(log_odds), *vectors, gold)
-        log_odds = log_odds if readout is None else unseen
-    return calibrations.make(kind).fit(log_odds, gold), blend, readout
+def without_gold(members: Mapping[str, FloatArray], aim: Aim) -> Calibration:
+    """A calibration that needs no gold labels; the others say so."""
+    return calibrations.make(aim.kind).fit(mixed(members, aim.blend), None)
 
 
-def _weighed(members: Mapping[str, FloatArray], gold: BoolArray | None, blend: Ensemble | None) -> Ensemble | None:
-    """The blend with weights that gold labels choose; a warning where they are few."""
-    if gold is not None and (message := few_documents(len(gold))):
-        warnings.warn(message, FewDocumentsWarning, stacklevel=4)
-    return blend if blend is None or gold is None else ensemble.fit(members, gold, in_doubt=MODEL)
+def _for_readout(kind: Kind, calibration: Calibration) -> Calibration:
+    """What "auto" means after a read-out. Where nobody asked for one F1 alone, both count."""
+    options = calibration.get_params(deep=False)
+    if options["objective"] == MICRO and not (isinstance(kind, str) and "objective=" in kind):
+        options["objective"] = BALANCED
+    return LearnedCalibration(**options)
+
+
+def _aiming(calibration: Calibration, objective: str | None) -> Calibration:
+    """The same calibration with another objective."""
+    if objective is None:
+        return calibration
+    if "objective" not in calibration.get_params(deep=False):
+        raise SetScoreError(f"the calibration {calibration.name} has no objective, got {objective!r}; remove it.")
+    aimed: Calibration = calibration.set_params(objective=objective)
+    return aimed
 
 
 def mixed(members: Mapping[str, FloatArray], blend: Ensemble | None) -> FloatArray:

@@ -1,9 +1,12 @@
 """A classifier as plain values, and back. What a file says is data: every field is checked, and none grants consent.
 
-The file is JSON: parameters, labels, and what was fitted. It holds no weights and no code. Consent to run a model's own
-code or to read pickles is given by whoever loads the file, never by the file.
+The file is JSON: parameters, labels, and what was fitted. What a read-out learned, and the labelled documents as
+numbers, stand in a safetensors file beside it, of the same name, which the JSON knows by its SHA-256: arrays of 64-bit floats, no text.
+Neither holds weights of the model or code. Consent to run a model's own code or to read pickles is given by whoever
+loads the file, never by the file.
 """
 
+import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -11,21 +14,25 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
+import numpy as np
+import safetensors.numpy as safetensors
+
 import setscore.calibration as calibrations
 from setscore import scorers
 from setscore.backbones import BACKBONES, check_backbone, check_name, split_name, with_allowances
 from setscore.calibration import options_of
 from setscore.ensemble import Ensemble, blend_of
 from setscore.errors import DataFileError, SetScoreError, unknown_name
-from setscore.fitting import Fitted
-from setscore.predictions import CALIBRATED, LEARNED
+from setscore.fitting import MODEL, Fitted, Known
 from setscore.prompts import Template, Verbalizer
 from setscore.readout import Readout, check_head
-from setscore.records import LabelSet
+from setscore.records import FloatArray, LabelSet
 from setscore.shortlist import shortlist_of
-from setscore.storage import read_json, write_json
+from setscore.storage import SAVED, one_line, read_json, read_limited, write_bytes, write_json
 
 FORMAT, FIRST_FORMAT = "setscore.classifier/2", "setscore.classifier/1"
+ENDING = ".safetensors"
+GOLD, VECTORS = "known:gold", "known:vectors"  # no member of a blend goes by such a name
 Check = tuple[Callable[[Any], bool], str]  # whether a value will do, and what is wanted in words
 
 
@@ -51,8 +58,11 @@ def save(path: str | Path, params: Mapping[str, Any], labels: LabelSet, fitted: 
         "calibration": None if fitted is None else fitted.calibration.state(),
         "learned": {} if fitted is None else dict(fitted.learned),
         "identity": None if fitted is None else fitted.identity,
-        "readout": None if fitted is None or fitted.readout is None else fitted.readout.plain(),
+        "readout": None,
+        "arrays": None,
     }
+    if fitted is not None and fitted.known is not None and params["head"] != "none":
+        content |= _written(Path(path), fitted.readout, fitted.known)
     write_json(path, FORMAT, content)
 
 
@@ -60,9 +70,9 @@ def load(path: str | Path, allow: Sequence[str] = ()) -> tuple[dict[str, Any], F
     """The parameters, and what was fitted or None. `allow` is the reader's consent, as in "remote-code"."""
     content = read_json(path, FORMAT, FIRST_FORMAT)
     try:
-        _check_fields(content, "", CONTENT, absent=("format", "learned", "identity", "readout"))
+        _check_fields(content, "", CONTENT, absent=("format", "learned", "identity", "readout", "arrays"))
         _check_fields(content["params"], "params.", PARAMS, absent=MAY_BE_ABSENT)
-        return _restored(content, allow)
+        return _restored(content, allow, Path(path))
     except FieldError as error:
         raise DataFileError(f"{path}: {error}") from error
     except (SetScoreError, KeyError, TypeError, ValueError, AttributeError) as error:
@@ -77,8 +87,8 @@ class FieldError(SetScoreError):
         super().__init__(f"the field {field} must be {wanted}, got {short(got)}.")
 
 
-def _restored(content: dict[str, Any], allow: Sequence[str]) -> tuple[dict[str, Any], Fitted | None]:
-    params = dict(content["params"])
+def _restored(content: dict[str, Any], allow: Sequence[str], path: Path) -> tuple[dict[str, Any], Fitted | None]:
+    params = {"head": "none"} | content["params"]  # before there were read-outs
     _refuse_consent(params)
     labels = LabelSet.of(params["labels"])
     _check_values(params)
@@ -90,32 +100,83 @@ def _restored(content: dict[str, Any], allow: Sequence[str]) -> tuple[dict[str, 
     if state is None:
         return params, None
     check_calibration(state, "calibration.")
-    readout = _readout(content.get("readout"), len(labels))
+    arrays = {} if content.get("arrays") is None else _read(path, content["arrays"])
+    plain = content.get("readout")
     return params, Fitted(
         labels=labels,
         calibration=calibrations.restore(state, len(labels)),
         blend=blend if isinstance(blend, Ensemble) else None,
         learned=content.get("learned", {}),
         shortlist=shortlist,
-        readout=readout,
+        readout=None if plain is None else _readout(plain, arrays, len(labels)),
         identity=content.get("identity"),
-        regime=CALIBRATED if readout is None else LEARNED,
+        known=_known(arrays, len(labels)) if arrays else None,
     )
 
 
-def _readout(plain: Any, n_labels: int) -> Readout | None:
-    if plain is None:
-        return None
-    for name in ("labels", "centre", "shared", "weights", "biases"):
-        if not isinstance(plain.get(name), dict):
-            raise FieldError(f"readout.{name}", "an object with shape and base64", plain.get(name))
-    return Readout.restore(plain, n_labels)
+def _written(path: Path, readout: Readout | None, known: Known) -> dict[str, Any]:
+    """Writes the arrays beside `path`; what its JSON says about them."""
+    plain, arrays = (None, {}) if readout is None else readout.plain()
+    named: dict[str, Any] = {f"readout.{name}": values for name, values in arrays.items()}
+    named |= {f"known.{name}": values for name, values in known.members.items()}
+    named |= {GOLD: known.gold, VECTORS: known.vectors}
+    data = safetensors.save({name: np.ascontiguousarray(values, dtype=np.float64) for name, values in named.items()})
+    beside = path.with_suffix(ENDING)
+    if beside == path:
+        raise SetScoreError(f"{path} is where the arrays go; name the classifier's file otherwise, as in .json.")
+    write_bytes(beside, data)
+    return {"readout": plain, "arrays": {"sha256": hashlib.sha256(data).hexdigest()}}
+
+
+def _read(path: Path, said: Mapping[str, Any]) -> dict[str, FloatArray]:
+    """The arrays beside `path`, if they are the very ones that its JSON was written with."""
+    _check_fields(said, "arrays.", {"sha256": TEXT}, absent=())
+    beside = path.with_suffix(ENDING)
+    try:
+        with beside.open("rb") as file:
+            data = read_limited(file, SAVED)
+    except OSError as error:
+        raise DataFileError(f"{beside} cannot be read: {error.strerror}. It belongs to {path}: keep both.") from error
+    if hashlib.sha256(data).hexdigest() != said["sha256"]:
+        raise DataFileError(f"{beside} is not the file that {path} was saved with: its SHA-256 is another one.")
+    try:
+        arrays = safetensors.load(data)
+    except Exception as error:  # of several kinds, by what is wrong with the header
+        raise DataFileError(f"{beside} is no safetensors file: {one_line(error)}") from error
+    if odd := [name for name, values in arrays.items() if values.dtype != np.float64]:
+        raise DataFileError(f"{beside} is damaged: {odd[0]} does not hold 64-bit floats.")
+    return dict(arrays)
+
+
+def _readout(plain: Any, arrays: Mapping[str, FloatArray], n_labels: int) -> Readout:
+    _check_fields(plain, "readout.", {"cosine": (_is_number, "a finite number")}, absent=())
+    own = {name.partition(".")[2]: values for name, values in arrays.items() if name.startswith("readout.")}
+    return Readout.restore(plain, own, n_labels)
+
+
+def _known(arrays: Mapping[str, FloatArray], n_labels: int) -> Known:
+    """The labelled documents; an error where their arrays do not fit each other."""
+    members = {name.removeprefix("known."): values for name, values in arrays.items() if name.startswith("known.")}
+    gold, vectors = arrays.get(GOLD), arrays.get(VECTORS)
+    if gold is None or vectors is None or MODEL not in members:
+        raise SetScoreError(f"the labelled documents are damaged: {GOLD}, {VECTORS} and known.{MODEL} are needed.")
+    shape = (len(gold), n_labels)
+    fits = gold.ndim == vectors.ndim == 2 and len(vectors) == len(gold)
+    if not fits or any(values.shape != shape for values in (gold, *members.values())):
+        raise SetScoreError(f"the labelled documents are damaged: their arrays do not fit {n_labels} labels.")
+    if not np.isin(gold, (0, 1)).all() or not np.isfinite(vectors).all():
+        raise SetScoreError("the labelled documents are damaged: gold is 0 or 1, and vectors are finite.")
+    if any(np.isnan(values).any() or np.isposinf(values).any() for values in members.values()):
+        raise SetScoreError("the labelled documents are damaged: log-odds are finite, or -inf where nothing was asked.")
+    return Known(members, gold.astype(np.bool_), vectors)
 
 
 def _check_values(params: Mapping[str, Any]) -> None:
     """Names that nothing goes by, and options out of their range: an error here, not at the first prediction."""
     Template(params["template"])
-    check_head(params.get("head", "none"))
+    check_head(params["head"])
+    if "objective" in params:
+        calibrations.check_objective(params["objective"])
     reading = scorers.Reading(params["long_documents"], params["pool"], params["overlap"])
     scorers.make(params["scorer"], Template(params["template"]), reading)
     check_calibration(params["calibration"], "params.calibration.")
@@ -213,6 +274,7 @@ CONTENT: dict[str, Check] = {
     "learned": (_is(dict), "an object"),
     "identity": (_is(str, type(None)), "a text or null"),
     "readout": (_is(dict, type(None)), "an object or null"),
+    "arrays": (_is(dict, type(None)), "an object or null"),
 }
 PARAMS: dict[str, Check] = {
     "labels": (_is(dict), "an object of names and descriptions"),
@@ -228,10 +290,11 @@ PARAMS: dict[str, Check] = {
     "blend": (_is(str, dict), "a text or an object"),
     "calibration": (_is(dict), "an object"),
     "threshold": (lambda value: _is_number(value) and 0 <= value <= 1, "a number from 0 to 1"),
-    "head": (_is(str), "a text"),
+    "head": TEXT,
+    "objective": TEXT,
     "competition": (lambda value: _is_number(value) and 0 <= value <= 1, "a number from 0 to 1"),
 }
-MAY_BE_ABSENT = ("shortlist", "blend", "competition", "head")
+MAY_BE_ABSENT = ("shortlist", "blend", "competition", "head", "objective")
 OPTION_KINDS: dict[Any, Check] = {
     str: TEXT,
     bool: (_is(bool), "true or false"),

@@ -178,6 +178,7 @@ def score_each(
     log_odds, scored = np.full(shape, -np.inf), np.zeros(shape, dtype=np.bool_)
     truncated, forwards, details = np.zeros(len(texts), dtype=np.bool_), 0, dict[str, FloatArray]()
     errors: dict[int, str] = {}
+    vectors: FloatArray | None = None
     waiting = [[row for row in range(len(texts)) if row not in skip]]
     while waiting:
         rows = waiting.pop()
@@ -196,9 +197,12 @@ def score_each(
             return found, errors
         log_odds[rows], scored[rows], truncated[rows] = found.log_odds, found.scored, found.truncated
         forwards += found.forwards
+        if found.vectors is not None:
+            vectors = np.zeros((len(texts), found.vectors.shape[1])) if vectors is None else vectors
+            vectors[rows] = found.vectors
         for name, values in found.details.items():
             details.setdefault(name, np.full(len(texts), np.nan))[rows] = values
-    return Scores(log_odds, scored, truncated, forwards, details), errors
+    return Scores(log_odds, scored, truncated, forwards, details, vectors), errors
 
 
 def _in_words(prediction: Prediction) -> str:

@@ -1,19 +1,26 @@
 """What labelled documents teach on top of the scores. The model's weights stay as they are.
 
-    z_i(x) = a s_i(x) + c mean_j s_j(x) + d max_j s_j(x) + e cos(x, i) + f      the same five numbers for all labels
-             + w_i . (v(x) - v) + b_i                                           of each label
+    z_i(x) = a u_i(x) + c mean_j u_j(x) + d max_j u_j(x) + e cos(x, i) + f          the same five numbers for all labels
+             + w_i . (v(x) - v) + sum_j g_ij (u_j(x) - u_j) + b_i                   of each label
 
-s are the log-odds that the classifier decides by before `fit`, v(x) is the document's sentence embedding, v its mean
-over the slice, and cos(x, i) its cosine with the label's text. All are fitted by logistic regression with priors that
-are centred on a = 1 and nothing else: without evidence z *is* the zero-shot answer. What all labels share is fitted
-first, so a label with three gold documents borrows from the others; then each label may differ, as far as a common
-strength lets it:  w_i ~ N(0, 1 / strength).  Strength, and whether any of it is used, is chosen by the likelihood of
-documents that the fit has not seen; in doubt the simpler one is kept.
+u are the model's log-odds, v(x) is the document's sentence embedding, v and u_j are means over the labelled documents,
+and cos(x, i) is the cosine with the label's text. All of it is fitted by logistic regression with priors centred on
+a = 1 and nothing else: without evidence z *is* the model's own answer. What all labels share is fitted first, so a
+label with three gold documents borrows from the others; then each may differ, as far as two strengths let it:
+
+    b_i ~ N(0, 1 / t),    w_i ~ N(0, 1 / s),    g_ij ~ N(0, 1 / s)  in units that make them alike
+
+From nothing at all to weights that are hardly held there is a path of read-outs, each a little more complex. None is
+picked: they are averaged, each as likely as it makes documents that its fit has not seen,
+
+    share_k  ~  product over documents and labels of p_k(gold), out of fold                        (Bayesian stacking)
+
+so that a handful of documents leaves nearly all with the simple ones. They are linear in the same inputs, and so is
+their average: one read-out.
 """
 
-import base64
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,21 +32,19 @@ from setscore.logistic import Prior, fit_logistic
 from setscore.records import BoolArray, FloatArray, IntArray
 
 HEADS = ("auto", "none")
-OWN = np.array([1.0, 0.0, 0.0, 0.0, 0.0])  # a, c, d, e and f that leave the scores as they are
+OWN = np.array([1.0, 0.0, 0.0, 0.0, 0.0])  # a, c, d, e and f that leave the log-odds as they are
 COSINE_SCALE = 10.0  # brings differences of cosines to the size of log-odds
-EMBEDDING_SCALE = 4.0  # and differences of unit vectors
-STRENGTHS = (
-    (100.0, 30.0),
-    (30.0, 10.0),
-    (10.0, 5.0),
-    (3.0, 3.0),
-    (1.0, 1.0),
-    (0.3, 1.0),
-)  # of w and b, strongest first
-DOUBT = 1.0  # standard errors over documents by which a more complex read-out must be likelier
+EMBEDDING_SCALE = 4.0  # and differences of unit vectors;
+MUTUAL_SCALE = 0.3  # log-odds of other labels count less than the embedding,
+FAR = 8.0  # and no further than this from their mean
+SHARED_STRENGTH = 3.0  # of the five numbers that labels share
+# Of w and b, the strongest first; infinite for no weights at all. These and the scales were chosen by the likelihood of
+# validation documents of six sets (benchmarks/studies/few_documents.py --within).
+STRENGTHS = ((np.inf, 5.0), (np.inf, 1.0), (np.inf, 0.3), *((s, max(0.5, s / 30)) for s in (30.0, 10.0, 3.0, 1.0, 0.3)))
 LEAST_DOCUMENTS = 2  # to leave one out
 FOLDS, SEED = 5, 13
 STEPS = 60
+ARRAYS = ("labels", "centre", "level", "shared", "weights", "mutual", "biases", "shares")
 
 
 def check_head(head: str) -> str:
@@ -51,146 +56,165 @@ def check_head(head: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Readout:
-    """A fitted read-out.
+    """A fitted read-out of m labels.
 
     labels   [m, d] unit vectors of the label texts
-    centre   [d] the mean embedding, and `cosine` the mean cosine of the slice
+    centre   [d] the mean embedding, `level` [m] the mean log-odds, and `cosine` the mean cosine of the documents
     shared   [5]: a, c, d, e and f
-    weights  [d, m], all 0 where labels do not differ
+    weights  [d, m] of the embedding, `mutual` [m, m] of the log-odds of labels (rows) for labels (columns)
     biases   [m]
-    strength of `weights`; infinite where there are none
+    shares   [k] how much each read-out of the path counts: the model's own answer, what labels share, STRENGTHS
     """
 
     labels: FloatArray
     centre: FloatArray
+    level: FloatArray
     cosine: float
     shared: FloatArray
     weights: FloatArray
+    mutual: FloatArray
     biases: FloatArray
-    strength: float
+    shares: FloatArray
 
     def log_odds(self, scores: FloatArray, vectors: FloatArray) -> FloatArray:
-        """z [n, m] from scores [n, m] and unit vectors [n, d]; a label that was not asked stays -inf."""
-        asked = np.isfinite(scores)
-        own = _inputs(vectors, self.centre) @ self.weights + self.biases
-        return np.where(asked, _shared(scores, vectors @ self.labels.T - self.cosine) @ self.shared + own, -np.inf)
+        """z [n, m] from log-odds [n, m] and unit vectors [n, d]; a label that was not asked stays -inf."""
+        common = _shared(scores, vectors @ self.labels.T - self.cosine) @ self.shared
+        own = _inputs(vectors, scores, self.centre, self.level) @ np.vstack([self.weights, self.mutual]) + self.biases
+        return np.where(np.isfinite(scores), common + own, -np.inf)
 
-    def sentence(self) -> str:
-        """What was learned, in words."""
-        if np.isinf(self.strength):
-            return "a read-out with five numbers that all labels share"
-        return f"a read-out with weights for each label, strength {self.strength:g}"
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON values: arrays as shapes and bytes of 32-bit floats."""
-        arrays = {name: _text(getattr(self, name)) for name in ("labels", "centre", "shared", "weights", "biases")}
-        strength = None if np.isinf(self.strength) else self.strength
-        return {**arrays, "cosine": self.cosine, "strength": strength}
+    def plain(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
+        """As JSON values, and arrays by name."""
+        return {"cosine": self.cosine}, {name: getattr(self, name) for name in ARRAYS}
 
     @classmethod
-    def restore(cls, plain: Mapping[str, Any], n_labels: int) -> "Readout":
+    def restore(cls, plain: Mapping[str, Any], arrays: Mapping[str, FloatArray], n_labels: int) -> "Readout":
         """What `plain` gave."""
-        arrays = {name: _array(plain[name]) for name in ("labels", "centre", "shared", "weights", "biases")}
-        made = cls(**arrays, cosine=float(plain["cosine"]), strength=float(plain["strength"] or np.inf))
-        d = len(made.centre)
-        wanted = {"labels": (n_labels, d), "shared": OWN.shape, "weights": (d, n_labels), "biases": (n_labels,)}
-        if any(getattr(made, name).shape != shape for name, shape in wanted.items()):
+        if missing := [name for name in ARRAYS if name not in arrays]:
+            raise SetScoreError(f"the read-out is damaged: it lacks {', '.join(missing)}.")
+        made = cls(**{name: arrays[name] for name in ARRAYS}, cosine=float(plain["cosine"]))
+        d, m = made.centre.size, n_labels
+        shapes = [(m, d), (d,), (m,), OWN.shape, (d, m), (m, m), (m,), (len(STRENGTHS) + 2,)]
+        if any(getattr(made, name).shape != shape for name, shape in zip(ARRAYS, shapes, strict=True)):
             raise SetScoreError(f"the read-out is damaged: its arrays do not fit {n_labels} labels.")
-        if not all(np.isfinite(array).all() for array in arrays.values()):
+        if not all(np.isfinite(arrays[name]).all() for name in ARRAYS) or not np.isfinite(made.cosine):
             raise SetScoreError("the read-out is damaged: it holds numbers that are not finite.")
         return made
+
+    def relabelled(self, places: IntArray, labels: FloatArray) -> "Readout":
+        """For other labels, whose `places` [m'] among the old ones are -1 where they are new, and their texts' vectors.
+
+        A label that is known keeps what it learned; a new one has what all labels share, and nothing of its own.
+        """
+        old = places >= 0
+        scale = np.sqrt(len(places) / len(self.biases))  # the inputs are divided by the square root of their number
+        return replace(
+            self,
+            labels=labels,
+            level=np.where(old, self.level[places], self.level.mean()),
+            weights=np.where(old, self.weights[:, places], 0.0),
+            mutual=np.where(old[:, None] & old, scale * self.mutual[np.ix_(places, places)], 0.0),
+            biases=np.where(old, self.biases[places], 0.0),
+        )
 
 
 def fit(
     scores: FloatArray, vectors: FloatArray, labels: FloatArray, gold: BoolArray
 ) -> tuple[Readout | None, FloatArray]:
-    """A read-out and the log-odds [n, m] to fit a calibration on; None and `scores` where none is surely likelier.
+    """A read-out and the log-odds [n, m] to fit a calibration on; None and `scores` where there is nothing to learn.
 
+    scores [n, m] may be -inf where a label was not asked; vectors [n, d] and label vectors [m, d] are of length 1.
     Those log-odds are of a read-out that has not seen the document: in its own eyes a fit looks better than it is.
     """
-    if len(gold) < LEAST_DOCUMENTS or not gold.any():
+    if len(gold) < LEAST_DOCUMENTS or not (gold & np.isfinite(scores)).any():
         return None, scores
     fold = np.random.default_rng(SEED).permutation(len(gold)) % min(FOLDS, len(gold))
-    unseen = _out_of_fold(scores, vectors, labels, gold, fold)
-    losses = [_losses(scores, gold), *(_losses(one, gold) for one in unseen)]
-    best = 0
-    for number in range(1, len(losses)):
-        gain = losses[best] - losses[number]
-        if gain.mean() > DOUBT * gain.std() / np.sqrt(len(gain)):
-            best = number
-    if best == 0:
-        return None, scores
-    return _path(scores, vectors, labels, gold, best)[-1], unseen[best - 1]
-
-
-def _out_of_fold(
-    scores: FloatArray, vectors: FloatArray, labels: FloatArray, gold: BoolArray, fold: IntArray
-) -> list[FloatArray]:
-    """For each step of the path the log-odds of documents that it was not fitted on."""
-    found = [np.empty(scores.shape) for _ in range(len(STRENGTHS) + 1)]
+    unseen = [np.empty(scores.shape) for _ in range(len(STRENGTHS) + 2)]
     for number in range(fold.max() + 1):
         inside = fold == number
-        path = _path(scores[~inside], vectors[~inside], labels, gold[~inside], len(found))
-        for place, readout in zip(found, path, strict=True):
-            place[inside] = readout.log_odds(scores[inside], vectors[inside])
-    return found
+        path = _path(scores[~inside], vectors[~inside], labels, gold[~inside])
+        for found, one in zip(unseen, path, strict=True):
+            found[inside] = one.log_odds(scores[inside], vectors[inside])
+    shares = _shares([_log_likelihood(one, gold) for one in unseen])
+    asked = np.isfinite(scores)
+    mixed = sum(share * np.where(asked, one, 0.0) for share, one in zip(shares, unseen, strict=True))
+    return _average(_path(scores, vectors, labels, gold), shares), np.where(asked, mixed, -np.inf)
 
 
-def _path(scores: FloatArray, vectors: FloatArray, labels: FloatArray, gold: BoolArray, steps: int) -> list[Readout]:
-    """What labels share alone, then with weights of each label, the strongest held first: the first `steps`."""
+def _shares(likelihoods: list[float]) -> FloatArray:
+    found = np.exp(np.array(likelihoods) - max(likelihoods))
+    return np.asarray(found / found.sum())
+
+
+def _average(path: list[Readout], shares: FloatArray) -> Readout:
+    """One read-out: what is fitted of each counts by its share."""
+
+    def mean(name: str) -> FloatArray:
+        return np.asarray(np.tensordot(shares, np.stack([getattr(one, name) for one in path]), axes=1))
+
+    shared, weights, mutual, biases = (mean(name) for name in ("shared", "weights", "mutual", "biases"))
+    return replace(path[0], shared=shared, weights=weights, mutual=mutual, biases=biases, shares=shares)
+
+
+def _path(scores: FloatArray, vectors: FloatArray, labels: FloatArray, gold: BoolArray) -> list[Readout]:
+    """The model's own answer, what labels share, and then with what is each label's own, the strongest held first."""
     asked, cosines = np.isfinite(scores), vectors @ labels.T
-    centre, cosine = vectors.mean(axis=0), float(cosines.mean())
-    inputs = _shared(scores, cosines - cosine)
-    numbers = fit_logistic(inputs[asked][:, :-1], gold[asked], Prior(OWN, np.ones(len(OWN))))
-    weights, biases = np.zeros((vectors.shape[1], gold.shape[1])), np.zeros(gold.shape[1])
-    found = [Readout(labels, centre, cosine, numbers, weights, biases, np.inf)]
-    start = np.zeros((min(vectors.shape) + 1, gold.shape[1]))
-    basis, coordinates = _coordinates(_inputs(vectors, centre))
-    for strength, of_bias in STRENGTHS[: steps - 1]:
-        start = _fit_each(coordinates, inputs @ numbers, gold, asked, strength, of_bias, start)
-        found.append(Readout(labels, centre, cosine, numbers, basis.T @ start[:-1], start[-1], strength))
+    count = np.maximum(asked.sum(axis=0), 1)
+    level = np.where(asked, scores, 0.0).sum(axis=0) / count
+    cosine, centre = float(cosines.mean()), vectors.mean(axis=0)
+    (d, m), inputs = (vectors.shape[1], gold.shape[1]), _shared(scores, cosines - cosine)
+    nothing = Readout(labels, centre, level, cosine, OWN, np.zeros((d, m)), np.zeros((m, m)), np.zeros(m), np.zeros(0))
+    numbers = fit_logistic(inputs[asked][:, :-1], gold[asked], Prior(OWN, np.full(len(OWN), SHARED_STRENGTH)))
+    found = [nothing, replace(nothing, shared=numbers)]
+    basis, coordinates = _coordinates(_inputs(vectors, scores, centre, level))
+    start = np.zeros((len(basis) + 1, m))
+    for strength, of_bias in STRENGTHS:
+        held = np.append(np.full(len(basis), strength), of_bias)
+        start = _fit_each(coordinates, inputs @ numbers, gold, asked, held, start)
+        own = basis.T @ start[:-1]
+        found.append(replace(found[1], weights=own[:d], mutual=own[d:], biases=start[-1]))
     return found
 
 
 def _fit_each(  # noqa: PLR0917
-    features: FloatArray,
-    offset: FloatArray,
-    gold: BoolArray,
-    asked: BoolArray,
-    strength: float,
-    of_bias: float,
-    start: FloatArray,
+    features: FloatArray, offset: FloatArray, gold: BoolArray, asked: BoolArray, held: FloatArray, start: FloatArray
 ) -> FloatArray:
-    """Weights and, last, biases [r + 1, m] of a logistic regression for each label, all at once, from `start` on."""
-    x = np.column_stack([features, np.ones(len(features))])
-    held = np.append(np.full(features.shape[1], strength), of_bias)[:, None]
-    counted = asked.astype(np.float64)
+    """Weights and, last, biases [r + 1, m] of a logistic regression for each label, all at once, from `start` on.
+
+    `held` [r + 1] are their precisions; what is held infinitely stays as it is.
+    """
+    free = np.isfinite(held)
+    x = np.column_stack([features, np.ones(len(features))])[:, free]
+    counted, strengths, shape = asked.astype(np.float64), held[free][:, None], start[free].shape
 
     def loss(flat: FloatArray) -> tuple[float, FloatArray]:
-        theta = flat.reshape(start.shape)
+        theta = flat.reshape(shape)
         z = x @ theta + offset
         surprise = counted * (np.logaddexp(0, z) - gold * z)
-        slope = x.T @ (counted * (expit(z) - gold)) + held * theta
-        return float(surprise.sum() + (held * theta**2).sum() / 2), slope.ravel()
+        slope = x.T @ (counted * (expit(z) - gold)) + strengths * theta
+        return float(surprise.sum() + (strengths * theta**2).sum() / 2), slope.ravel()
 
-    found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
-    return np.asarray(found.x).reshape(start.shape)
+    solved = minimize(loss, start[free].ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    found = start.copy()
+    found[free] = np.asarray(solved.x).reshape(shape)
+    return found
 
 
 def _coordinates(inputs: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """An orthonormal basis [r, d] of the documents' vectors and their coordinates in it [n, r]: r is at most n."""
+    """An orthonormal basis [r, p] of the documents' inputs [n, p] and their coordinates in it [n, r]: r at most n."""
     if len(inputs) >= inputs.shape[1]:
         return np.eye(inputs.shape[1]), inputs
     left, sizes, right = np.linalg.svd(inputs, full_matrices=False)
     return right, left * sizes
 
 
-def _inputs(vectors: FloatArray, centre: FloatArray) -> FloatArray:
-    return EMBEDDING_SCALE * (vectors - centre)
+def _inputs(vectors: FloatArray, scores: FloatArray, centre: FloatArray, level: FloatArray) -> FloatArray:
+    """What each label weighs for itself [n, d + m]; a label that was not asked says nothing."""
+    others = np.where(np.isfinite(scores), np.clip(scores - level, -FAR, FAR), 0.0)
+    return np.hstack([EMBEDDING_SCALE * (vectors - centre), MUTUAL_SCALE / np.sqrt(scores.shape[1]) * others])
 
 
 def _shared(scores: FloatArray, cosines: FloatArray) -> FloatArray:
-    """What all labels share [n, m, 5]: own score, mean and maximum of the document, cosine, 1."""
+    """What all labels share [n, m, 5]: own log-odds, mean and maximum of the document, cosine, 1."""
     asked = np.isfinite(scores)
     count = np.maximum(asked.sum(axis=1, keepdims=True), 1)
     own = np.where(asked, scores, 0.0)
@@ -200,19 +224,7 @@ def _shared(scores: FloatArray, cosines: FloatArray) -> FloatArray:
     return np.stack([np.broadcast_to(part, scores.shape) for part in parts], axis=-1)
 
 
-def _losses(log_odds: FloatArray, gold: BoolArray) -> FloatArray:
-    """The mean surprise of each document's gold labels [n], over the labels that were asked."""
+def _log_likelihood(log_odds: FloatArray, gold: BoolArray) -> float:
+    """Of all gold labels, yes and no, that were asked about."""
     asked = np.isfinite(log_odds)
-    z = np.where(asked, log_odds, 0.0)
-    surprise = np.where(asked, np.logaddexp(0, np.where(gold, -z, z)), 0.0)
-    return np.asarray(surprise.sum(axis=1) / np.maximum(asked.sum(axis=1), 1))
-
-
-def _text(values: FloatArray) -> dict[str, Any]:
-    return {"shape": list(values.shape), "base64": base64.b64encode(values.astype("<f4").tobytes()).decode("ascii")}
-
-
-def _array(entry: Mapping[str, Any]) -> FloatArray:
-    shape: Sequence[int] = entry["shape"]
-    data = base64.b64decode(entry["base64"], validate=True)
-    return np.frombuffer(data, dtype="<f4").reshape(shape).astype(np.float64)
+    return -float(np.logaddexp(0, np.where(gold, -log_odds, log_odds)[asked]).sum())

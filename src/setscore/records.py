@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from setscore.errors import (
     TruncationWarning,
     brief,
     counted,
+    known_names,
+    nearest,
     plural,
     unknown_name,
 )
@@ -190,11 +193,16 @@ class LabelSet:
                 else:
                     unknown[name] = unknown.get(name, 0) + 1
         if unknown:
-            counts = ", ".join(f"{brief(name)} ({counted(count, 'time')})" for name, count in list(unknown.items())[:5])
-            first = unknown_name(what, next(iter(unknown)), self.names)
+            told = []
+            for name, count in islice(unknown.items(), 5):
+                near = nearest(name, self.names)
+                hint = f", did you mean {near!r}?" if near else ""
+                told.append(f"{brief(name)} ({counted(count, 'time')}{hint})")
             total = sum(unknown.values())
             are = plural(total, "is", "are")
-            raise LabelError(f"{counted(total, what)} {are} not in the inventory: {counts}. {first}")
+            raise LabelError(
+                f"{counted(total, what)} {are} not in the inventory: {', '.join(told)}. {known_names(self.names)}"
+            )
         return matrix
 
     def sets(self, decided: npt.NDArray[Any]) -> list[set[str]]:
@@ -267,6 +275,7 @@ class Scores:
     truncated: BoolArray  # [n_documents] True where only the beginning of the document was read
     forwards: int  # passes over a document that the scores cost
     details: Mapping[str, FloatArray] = field(default_factory=dict)  # what a scorer reports besides, a row a document
+    vectors: FloatArray | None = None  # [n_documents, d] of length 1, where they were asked for and came along
 
     def warn(self) -> None:
         """Tells whoever called the classifier's method how many documents were truncated, if any were."""

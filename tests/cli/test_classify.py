@@ -5,7 +5,6 @@ How results are laid out stands in test_output.py, how a process ends in test_ex
 
 import csv
 import gzip
-import importlib
 import io
 import json
 
@@ -16,7 +15,6 @@ from commands import invoke
 from setscore import SetScoreClassifier, __version__
 from setscore.errors import BackboneError
 
-module = importlib.import_module("setscore.cli.classify")  # `setscore.cli.classify` is the command
 OIL, SPORTS = "Crude oil prices fell again.", "The striker scored twice in the cup final."
 LABELS = ["oil", "sports", "music"]
 ROUNDED = 1e-6  # probabilities are written with six digits
@@ -330,60 +328,6 @@ def test_an_unknown_candidate_costs_a_look_up(tmp_path, monkeypatch):
     assert (code, err) == (1, "200 of 200 rows failed.\n")
     assert json.loads(out.splitlines()[-1])["error"].startswith("row 200 asks an unknown label 'topik 17'.")
     assert sum(compared) <= 200 * 201
-
-
-def test_rows_are_read_as_they_are_needed(monkeypatch):
-    """However long the input is, one block of it is in memory, and its answers are out before the next is read."""
-    seen = []
-
-    def rows(stream, suffix, columns):
-        for number in range(1, 9):
-            seen.append(("read", number))
-            yield module.InputRow(number, str(number), module.Document(f"Oil, part {number}.", str(number)), None)
-
-    write = module.Output.write
-
-    def written(self, found, lines):
-        write(self, found, lines)
-        seen.append(("written", self.rows))
-
-    monkeypatch.setattr(module, "read_stream", rows)
-    monkeypatch.setattr(module.Output, "write", written)
-    monkeypatch.setattr(module, "BLOCK_QUESTIONS", 6)
-    assert classify("-l", "oil,tea", "--format", "jsonl")[0] == 0
-    assert seen == [
-        *(("read", number) for number in (1, 2, 3)),
-        ("written", 3),
-        *(("read", number) for number in (4, 5, 6)),
-        ("written", 6),
-        ("read", 7),
-        ("read", 8),
-        ("written", 8),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("lengths", "waits", "sizes"),
-    [
-        ([10, 10, 10], [0, 0, 0], [3]),
-        ([70_000, 10, 10], [0, 0, 0], [1, 2]),  # a long document
-        ([40_000, 40_000, 40_000], [0, 0, 0], [2, 1]),
-        ([10, 10, 10, 10], [0, 1, 3, 0], [3, 1]),  # rows that trickle in
-        ([10, 10, 10], [9, 0, 0], [3]),  # waiting for the first one does not count
-        ([10] * 11, [0] * 11, [5, 5, 1]),
-    ],
-)
-def test_a_block_ends_at_its_size_its_length_or_its_age(monkeypatch, lengths, waits, sizes):
-    clock = 0.0
-    monkeypatch.setattr(module, "monotonic", lambda: clock)
-
-    def rows():
-        nonlocal clock
-        for number, (length, wait) in enumerate(zip(lengths, waits, strict=True), start=1):
-            clock += wait
-            yield module.InputRow(number, str(number), module.Document("x" * length), None)
-
-    assert [len(block) for block in module._blocks(rows(), 5)] == sizes
 
 
 def test_standard_input_can_be_jsonl(folder):

@@ -110,6 +110,12 @@ def test_ceilings_of_shortlists_of_ones_own_are_what_the_theory_says(folder):
         "55.6",
     ]
     assert "by chance 66.7%" in out
+    code, again, _ = invoke("shortlist", *OWN, "--candidates-column", "shortlist", "--json", "kept.json", folder=folder)
+    assert (code, again) == (0, out)
+    found = json.loads((folder / "kept.json").read_text())
+    assert (found["format"], found["column"], found["documents"]) == ("setscore.shortlist/1", "shortlist", 4)
+    assert (found["pooled"], found["micro_ceiling"]) == (pytest.approx(0.6), pytest.approx(0.75))
+    assert found["per_label"] == {"oil": 1.0, "sports": 0.5, "music": 0.0}
     for options, message in (
         ((*OWN, "--candidates-column", "none"), "4 of 4 documents have no shortlist in 'none', the first is '1'. Name"),
         (("--candidates-column", "shortlist"), "documents with gold labels and shortlists are needed: --file FILE"),

@@ -12,6 +12,7 @@ from made_up import write_goemotions
 from setscore import SetScoreClassifier
 from setscore.datasets import DATASETS
 from setscore.ensemble import Ensemble
+from setscore.errors import SetScoreError
 
 FEW = "fitted on few documents ({}): with fewer than 50 decisions can get worse, use about 200."
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -295,6 +296,33 @@ def test_a_saved_classifier_is_measured_and_told_if_on_its_own_documents(own):
     assert (code, out.splitlines()[0]) == (0, "id,labels,undecided,oil,sports,error,regime")
     code, out, _ = invoke("classify", "Oil!", "--classifier", "own.json", "--format", "jsonl", folder=own)
     assert (code, "undecided" in json.loads(out)) == (0, True)
+
+
+def test_a_run_is_not_tested_against_itself(own):
+    """The folder that this run saves its scores in holds no others: it used to find itself there, with p = 1."""
+    options = [*OWN, "--separator", "|", "--calibration", "temperature", "--seeds", "13", "--save", "alone"]
+    code, out, err = invoke("compare", *options, "--against", "alone", folder=own)
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-1] == (
+        "error: alone holds setscore-mini, which is this run itself, and nothing to compare it with. Save a run with"
+        " other settings first, or name another place."
+    )
+
+
+def test_consent_is_given_on_the_command_line_here_too(own, monkeypatch):
+    seen = []
+
+    def load(path, *, allow):
+        seen.append((path.name, allow))
+        raise SetScoreError("not here.")
+
+    monkeypatch.setattr(SetScoreClassifier, "load", load)
+    options = ["--file", "own.csv", "--classifier", "model.json", "--allow", "remote-code"]
+    assert invoke("evaluate", *options, folder=own) == (2, "", "error: not here.\n")
+    assert seen == [("model.json", ["remote-code"])]
+    code, _, err = invoke("evaluate", *OWN, "--allow", "pickle", folder=own)
+    message = "error: --allow is for --classifier; with --backbone write hf:<id>?allow=remote-code.\n"
+    assert (code, err) == (2, message)
 
 
 def test_another_runs_scores_are_tested_against_and_stay_as_they_are(first, data):

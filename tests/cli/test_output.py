@@ -1,7 +1,6 @@
 """How results are laid out: JSON, JSONL, CSV, the table; raw probabilities, --top-k, --keep-columns and --output."""
 
 import csv
-import importlib
 import io
 import json
 
@@ -11,7 +10,6 @@ from commands import invoke
 from setscore import SetScoreClassifier
 from setscore.cli.output import COMPETES
 
-module = importlib.import_module("setscore.cli.classify")  # `setscore.cli.classify` is the command
 OIL, SPORTS = "Crude oil prices fell again.", "The striker scored twice in the cup final."
 REFUND = "My parcel arrived broken and I would like my money back."
 ROUNDED = 1e-6  # probabilities are written with six digits
@@ -222,7 +220,7 @@ def test_columns_that_cannot_be_kept(tmp_path, rows, options, message):
 
 
 def test_a_column_that_comes_later_is_no_column_of_csv(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_QUESTIONS", 1)
+    monkeypatch.setattr("setscore.cli.blocks.BLOCK_QUESTIONS", 1)
     (tmp_path / "rows.jsonl").write_text('{"text": "Oil."}\n{"text": "Oil.", "more": 1}\n')
     code, out, err = classify("-f", "rows.jsonl", "-l", "oil", "--keep-columns", "--format", "csv", folder=tmp_path)
     assert (code, len(out.splitlines())) == (2, 2)
@@ -268,7 +266,7 @@ def test_a_mistake_leaves_files_as_they_are(tmp_path, arguments, message):
 
 
 def test_what_was_written_before_an_error_stays_and_can_be_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_QUESTIONS", 1)
+    monkeypatch.setattr("setscore.cli.blocks.BLOCK_QUESTIONS", 1)
     (tmp_path / "rows.csv").write_text('text\nOil.\nTea.\n"never closed')
     code, _, err = classify("-f", "rows.csv", "-l", "oil", "--format", "json", "-o", "out.json", folder=tmp_path)
     assert (code, [record["id"] for record in json.loads((tmp_path / "out.json").read_text())]) == (2, ["1", "2"])

@@ -122,6 +122,9 @@ def test_places_name_experiments_and_methods(ready, tmp_path):
     assert one_saved(tmp_path / PLACE / "fake, comment-is").method == second.method
     assert one_saved(tmp_path / PLACE / second.method[:6]).title == "fake, comment-is"
     assert one_saved(tmp_path, experiment=PLACE, but=second.method).title == "fake"
+    for place in (tmp_path / PLACE / "fake, comment-is", tmp_path / PLACE / second.method[:6]):
+        with pytest.raises(SetScoreError, match="holds fake, comment-is, which is this run itself, and nothing to"):
+            one_saved(place, experiment=PLACE, but=second.method)
     with pytest.raises(SetScoreError) as error:
         one_saved(tmp_path / PLACE)
     first = find_saved(tmp_path / PLACE)[0]

@@ -227,6 +227,15 @@ def test_progress_counts_documents():
     assert done[-1] == ("scoring", len(TEXTS), len(TEXTS))
 
 
+def test_many_orders_are_watched_as_closely():
+    """Eight times the orders are asked of an eighth of the windows, so that progress is told as often."""
+    done = []
+    scorer, labels = PermutationScorer(orders=1000), LabelSet.of(["one", "two"])
+    assert (PermutationScorer(orders=8).block, PermutationScorer(orders=64).block, scorer.block) == (256, 32, 2)
+    scorer.score(PlantedBackbone(), TEXTS[:1] * 5, labels, progress=lambda *told: done.append(told[1]))
+    assert done == [2, 4, 5]
+
+
 def test_labels_that_leave_no_room_are_an_error():
     labels = LabelSet.of([f"label number {i}" for i in range(2000)])
     with pytest.raises(BackboneError, match=r"2000 labels in one prompt .* use the scorer per_label"):
@@ -241,11 +250,14 @@ def test_labels_that_leave_no_room_are_an_error():
         ("unary?contexts", "written unary\\?option=value"),
         ("unary?contexts=many", "contexts of the scorer unary is a whole number, got 'many'"),
         ("unary?contexts=0", "1 or more, got 0"),
-        ("permutation?orders=0", "1 or more, got 0"),
+        ("permutation?orders=0", "from 1 to 1000, got 0"),
         ("permutation?contexts=0", "number of mask contexts, 1 or more, got 0"),
         ("per_label?orders=2", "per_label has no options"),
         ("jsr?rule=global", "unknown rule 'global'"),
         ("jsr?sweeps=-1", "sweeps from 0"),
+        ("permutation?orders=100000", "from 1 to 1000, got 100000: each is a prompt for every document"),
+        ("jsr?seed=jsr", "seed of the scorer jsr is a scorer that starts from nothing, per_label, .*; got 'jsr'"),
+        ("bp?seed=gibbs", "seed of the scorer bp is a scorer that starts from nothing"),
         ("jsr?seed=unari", "option seed of the scorer jsr: unknown scorer 'unari'"),
         ("gibbs?sweeps=1", "sweeps from 2"),
         ("bp?strength=-1", "0 or more, got -1"),

@@ -257,6 +257,7 @@ def test_words_without_evidence_score_nothing():
     assert (index.scores("The price of OIL") > 0).tolist() == [False, True]
     assert index.scores("oil oil oil oil")[1] > index.scores("oil")[1]
     assert LexicalIndex.of(["the", "of"]).scores("the of").tolist() == [0, 0]
+    assert index.scores("tea " * 2**18 + "oil")[1] == 0  # a million characters are read, as of a text that is embedded
     assert stems("The policies of cities, taxes and the bus") == ["policy", "city", "taxe", "bus"]
 
 

@@ -4,7 +4,7 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
-from setscore.backbones.base import Attention, Backbone, BackboneSpec, Emitter, MassReader
+from setscore.backbones.base import Attention, Backbone, BackboneSpec, Embedder, Emitter, MassReader
 from setscore.backbones.options import DEFAULT, RunOptions, split_name
 from setscore.backbones.specs import EMBEDDED, KNOWN, SPECS
 from setscore.errors import BackboneError, MissingExtraError, unknown_name
@@ -17,6 +17,7 @@ __all__ = [
     "Attention",
     "Backbone",
     "BackboneSpec",
+    "Embedder",
     "Emitter",
     "MassReader",
     "RunOptions",

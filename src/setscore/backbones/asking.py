@@ -44,6 +44,7 @@ class Question:
 
 
 Documents = dict[Tokens, list[Question]]
+Values = Callable[[Documents], Iterator[tuple[int, float]]]  # see `AskingBackbone.values`
 
 
 @dataclass(frozen=True)
@@ -341,11 +342,13 @@ class AskingBackbone(ABC):
         scale = 1 + self.adjustment.guidance
         return [free + scale * (value - free) for value, free in zip(found, hidden, strict=True)]
 
-    def _asked(self, queries: Sequence[Query], *, masked: bool = False) -> list[FloatArray]:
+    def _asked(
+        self, queries: Sequence[Query], *, masked: bool = False, values: Values | None = None
+    ) -> list[FloatArray]:
         numbers = {query: number for number, query in enumerate(dict.fromkeys(queries))}
         answers = [np.empty(query.open_slots) for query in numbers]
         filled = [0] * len(numbers)
-        for owner, value in self.values(self.prompter.documents(list(numbers), masked=masked)):
+        for owner, value in (values or self.values)(self.prompter.documents(list(numbers), masked=masked)):
             answers[owner][filled[owner]] = value
             filled[owner] += 1
         results = [answers[numbers[query]].copy() for query in queries]

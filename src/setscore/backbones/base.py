@@ -78,6 +78,19 @@ class Emitter(Protocol):
 
 
 @runtime_checkable
+class Embedder(Protocol):
+    """What a backbone may offer besides: a sentence embedding of what it reads, at next to no cost."""
+
+    def embed(self, queries: Sequence[Query]) -> list[FloatArray]:
+        """For each query the embedding [d] of its prefix and document, of length 1; the question is not read."""
+        ...
+
+    def read(self, queries: Sequence[Query]) -> tuple[list[FloatArray], list[FloatArray]]:
+        """`log_odds` and `embed` in one: out of the same pass where that can be."""
+        ...
+
+
+@runtime_checkable
 class MassReader(Protocol):
     """What a backbone may offer besides: how much of what it would say is one of the two answers."""
 

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 
 import numpy as np
 
-from setscore.backbones.base import Backbone, Emitter, MassReader
+from setscore.backbones.base import Backbone, Embedder, Emitter, MassReader
 from setscore.errors import ScoreError
 from setscore.records import FloatArray, Query, Slot
 from setscore.store import Store, answered
@@ -22,6 +23,9 @@ class CachedBackbone:
     def __init__(self, backbone: Backbone, store: Store) -> None:
         self.backbone, self.store = backbone, store
         self.spec, self.attention = backbone.spec, backbone.attention
+        if isinstance(backbone, Embedder):
+            self._embed = backbone.embed
+            self.embed, self.read = self._embedded, self._read
         # What a backbone may offer besides is passed on where it does; it is not stored.
         if isinstance(backbone, Emitter):
             self.most_likely = backbone.most_likely
@@ -38,6 +42,15 @@ class CachedBackbone:
     def log_odds(self, queries: Sequence[Query]) -> list[FloatArray]:
         block = LARGE_BLOCK if self.spec.parameters >= LARGE else BLOCK
         return answered(self.store, query_keys(self.identity, queries), partial(self._ask, queries), block)
+
+    def _embedded(self, queries: Sequence[Query]) -> list[FloatArray]:
+        """An embedding is kept as the answer to a query without a question."""
+        bare = [replace(query, question=()) for query in queries]
+        keys = query_keys(self.identity, bare)
+        return answered(self.store, keys, lambda places: self._embed([bare[place] for place in places]), BLOCK)
+
+    def _read(self, queries: Sequence[Query]) -> tuple[list[FloatArray], list[FloatArray]]:
+        return self.log_odds(queries), self._embedded(queries)
 
     def _ask(self, queries: Sequence[Query], places: Sequence[int]) -> list[FloatArray]:
         try:

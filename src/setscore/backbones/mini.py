@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,6 +16,8 @@ from setscore.backbones.asking import (
     Documents,
     Packed,
     Prompter,
+    Row,
+    Tokens,
     make_batches,
     make_rows,
     pack,
@@ -32,6 +34,7 @@ from setscore.records import FloatArray, IntArray, Query
 SPEC = MINI
 # Measured on two cores: smaller batches leave the matrix units idle, larger ones leave the cache.
 BATCH_TOKENS = 4096
+EMBEDDED_TOKENS = 2048  # of documents without questions: the same, measured for them
 MANIFEST_BYTES = 65_536  # that are read of it
 ROW_TOKENS = 2048  # beyond this, attention of a row's questions costs more than reading the document again
 
@@ -109,10 +112,35 @@ class MiniBackbone(AskingBackbone):
         self._session, tokenizer = _loaded(self._folder.resolve(), threads, tuple(sorted(self._recorded.items())))
         super().__init__(Prompter(spec, tokenizer, verbalizer), attention, adjustment)
 
-    def values(self, documents: Documents) -> Iterator[tuple[int, float]]:
-        """One pass per document (shared) or per query (exact), in batches of like length."""
-        for owners, logits in self._logits(documents, self.prompter.answers):
+    def values(self, documents: Documents, vectors: dict[int, FloatArray] | None = None) -> Iterator[tuple[int, float]]:
+        """One pass per document (shared) or per query (exact), in batches of like length.
+
+        Embeddings of the documents go into `vectors`, by query, where that is given.
+        """
+        for owners, logits in self._logits(documents, self.prompter.answers, vectors):
             yield from zip(owners, (logits[:, 0] - logits[:, 1]).tolist(), strict=True)
+
+    def read(self, queries: Sequence[Query]) -> tuple[list[FloatArray], list[FloatArray]]:
+        """Log-odds and embeddings, of one pass where documents are read once and asked as they stand."""
+        if self.attention != "shared" or self.adjustment != Adjustment():
+            return self.log_odds(queries), self.embed(queries)
+        vectors: dict[int, FloatArray] = {}
+        answers = self._asked(queries, values=partial(self.values, vectors=vectors))
+        numbers = {query: number for number, query in enumerate(dict.fromkeys(queries))}
+        return answers, [vectors[numbers[query]] for query in queries]
+
+    def embed(self, queries: Sequence[Query]) -> list[FloatArray]:
+        """As `read` does; where a document sees its question it is embedded without the words of the prompt."""
+        shared = self.attention == "shared"
+        bare = [Query(query.prefix if shared else "", query.document, ()) for query in queries]
+        numbers = {query: number for number, query in enumerate(dict.fromkeys(bare))}
+        documents = list(self.prompter.documents(list(numbers)).items())
+        found: dict[int, FloatArray] = {}
+        for places, inputs in embedding_batches([tokens for tokens, _ in documents]):
+            (vectors,) = self._session.run(["embedding"], inputs)
+            for place, vector in zip(places, vectors, strict=True):
+                found |= dict.fromkeys((question.query for question in documents[place][1]), vector)
+        return [found[numbers[query]] for query in bare]
 
     def answer_mass(self, queries: Sequence[Query]) -> list[FloatArray]:
         """p(yes) + p(no) over the whole vocabulary at each open slot."""
@@ -139,10 +167,19 @@ class MiniBackbone(AskingBackbone):
     def _vocabulary(self) -> Sequence[int]:
         return range(self.prompter.tokenizer.size)
 
-    def _logits(self, documents: Documents, words: Sequence[int]) -> Iterator[tuple[list[int], FloatArray]]:
+    def _logits(
+        self, documents: Documents, words: Sequence[int], vectors: dict[int, FloatArray] | None = None
+    ) -> Iterator[tuple[list[int], FloatArray]]:
         """Batch by batch: of each slot the query's number, and the logits of `words` [slots, words]."""
-        for packed in self._packed(documents):
-            (logits,) = self._session.run(["logits"], self.inputs(packed, words))
+        found = {} if vectors is None else vectors
+        wanted = set() if vectors is None else set(documents)
+        for rows, packed in self._packed(documents):
+            fresh = {row.document: b for b, row in enumerate(rows) if row.document in wanted}  # in one of its rows
+            inputs = self.inputs(packed, words) | {"embedded": np.array(list(fresh.values()), dtype=np.int64)}
+            logits, embedded = self._session.run(["logits", "embedding"], inputs)
+            for tokens, vector in zip(fresh, embedded, strict=True):
+                wanted.remove(tokens)
+                found |= dict.fromkeys((question.query for question in documents[tokens]), vector)
             owners = packed.owners.ravel()
             yield owners[owners >= 0].tolist(), logits.reshape(-1, len(words))[owners >= 0]
 
@@ -164,13 +201,43 @@ class MiniBackbone(AskingBackbone):
 
     def batches(self, queries: Sequence[Query]) -> Iterator[Packed]:
         """The queries as they are run."""
-        return self._packed(self.prompter.documents(queries))
+        return (packed for _, packed in self._packed(self.prompter.documents(queries)))
 
-    def _packed(self, documents: Documents) -> Iterator[Packed]:
+    def _packed(self, documents: Documents) -> Iterator[tuple[list[Row], Packed]]:
         shared = self.attention == "shared"
         rows = make_rows(documents, shared=shared, row_tokens=ROW_TOKENS)
         for batch in make_batches(rows, shared=shared, batch_tokens=BATCH_TOKENS):
-            yield pack(batch, shared=shared)
+            yield batch, pack(batch, shared=shared)
+
+
+def embedding_batches(
+    rows: Sequence[Tokens], batch_tokens: int = EMBEDDED_TOKENS
+) -> Iterator[tuple[list[int], dict[str, IntArray]]]:
+    """Numbers of rows of like length, and what the graph is fed for their embeddings: no slot, so no head."""
+    batch: list[int] = []
+    for number in sorted(range(len(rows)), key=lambda number: -len(rows[number])):
+        if batch and (len(batch) + 1) * len(rows[batch[0]]) > batch_tokens:
+            yield batch, _bare_inputs([rows[place] for place in batch])
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch, _bare_inputs([rows[place] for place in batch])
+
+
+def _bare_inputs(rows: Sequence[Tokens]) -> dict[str, IntArray]:
+    """Rows of token ids, the longest first, as documents without questions."""
+    shape = (len(rows), len(rows[0]))
+    token_ids, segments = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    for place, row in enumerate(rows):
+        token_ids[place, : len(row)], segments[place, : len(row)] = row, 1
+    return {
+        "token_ids": token_ids,
+        "positions": np.ascontiguousarray(np.broadcast_to(np.arange(shape[1], dtype=np.int64), shape)),
+        "segments": segments,
+        "slots": np.zeros((shape[0], 0), dtype=np.int64),
+        "words": np.zeros(0, dtype=np.int64),
+        "embedded": np.arange(shape[0], dtype=np.int64),
+    }
 
 
 def spec_of(name: str, options: RunOptions) -> BackboneSpec:  # noqa: ARG001

@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 
-from setscore.calibration.base import SEED, Calibration, options_from
+from setscore.calibration.base import SEED, Calibration, check_objective, fingerprint, options_from
 from setscore.calibration.bias import BiasCalibration
 from setscore.calibration.conformal import ConformalCalibration
 from setscore.calibration.isotonic import IsotonicCalibration
 from setscore.calibration.paper import PaperCalibration
-from setscore.calibration.platt import LevelledCalibration, PlattCalibration
+from setscore.calibration.platt import LearnedCalibration, LevelledCalibration, PlattCalibration
 from setscore.calibration.temperature import ShrunkCalibration, TemperatureCalibration, UnfittedCalibration
 from setscore.errors import SetScoreError, unknown_name
 from setscore.metrics import objective_value
@@ -31,15 +31,19 @@ __all__ = [
     "Calibration",
     "ConformalCalibration",
     "IsotonicCalibration",
+    "LearnedCalibration",
     "LevelledCalibration",
     "PaperCalibration",
     "PlattCalibration",
     "ShrunkCalibration",
     "TemperatureCalibration",
     "UnfittedCalibration",
+    "check_objective",
     "describe",
+    "fingerprint",
     "make",
     "options_of",
+    "relabelled",
     "restore",
     "spelt",
 ]
@@ -128,6 +132,7 @@ def _cross_validated(candidate: Calibration, log_odds: FloatArray, gold: BoolArr
     return decisions
 
 
+SHARED = ("levels_", "knots_", "values_")  # lists of what is no label's own
 CALIBRATIONS: dict[str, type[Calibration]] = {
     kind.name: kind
     for kind in (
@@ -137,6 +142,7 @@ CALIBRATIONS: dict[str, type[Calibration]] = {
         ShrunkCalibration,
         PlattCalibration,
         LevelledCalibration,
+        LearnedCalibration,
         IsotonicCalibration,
         ConformalCalibration,
         BiasCalibration,
@@ -182,6 +188,30 @@ def restore(state: dict[str, Any], n_labels: int) -> Calibration:
     if probabilities.shape != (1, n_labels) or np.isnan(probabilities).any():
         raise SetScoreError(f"the state of the calibration {name!r} gives no probabilities for {n_labels} labels.")
     return calibration
+
+
+def relabelled(calibration: Calibration, places: IntArray) -> Calibration:
+    """A fitted calibration for other labels, by their places among the old ones; -1 for a new one.
+
+    A new label gets what a label without examples has: the common threshold where there is one, else the mean of the
+    known labels' numbers.
+    """
+    m, state = len(calibration.thresholds_), calibration.state()
+    common = {"thresholds_": state["fitted"].get("common_")}
+    _move(state, m, places, common)
+    return restore(state, len(places))
+
+
+def _move(state: dict[str, Any], m: int, places: IntArray, common: Mapping[str, float | None]) -> None:
+    """Puts every number that belongs to a label in its new place, in the state of a calibration and of its parts."""
+    for key, value in state["fitted"].items():
+        if isinstance(value, list) and len(value) == m and key not in SHARED:
+            rest = common.get(key)
+            filling = float(np.mean(value)) if rest is None else rest
+            state["fitted"][key] = [filling if place < 0 else value[place] for place in places.tolist()]
+    for part in ("chosen", "map"):
+        if part in state:
+            _move(state[part], m, places, common)
 
 
 # Calibrations as they are written: `platt?objective=cost&cost=1:4&most=3`

@@ -22,9 +22,10 @@ from setscore.records import BoolArray, FloatArray, IntArray
 FOLDS = 5
 SEED = 13
 TINY = 1e-9
-OBJECTIVES = ("micro_f1", "macro_f1", "sample_f1", "cost")
+OBJECTIVES = ("micro_f1", "macro_f1", "balanced", "sample_f1", "cost")
 # Gold labels; chosen on parts of the 200-document validation slices (benchmarks/studies/few_documents.py).
 STEADY = 100.0
+OWN_CUT = 3.0  # gold documents of a label for which its own cut counts half; chosen there too
 
 Gold = BoolArray | FloatArray
 
@@ -35,7 +36,8 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     Abstract: a subclass says how logits are fitted (`_fit_logits`) and computed (`_logits`). Log-odds of -inf mean that
     a label was not asked: probability 0, never predicted, and left out of the fit.
 
-    objective    what the thresholds maximise on the labelled slice: "micro_f1", "macro_f1", "sample_f1", or "cost"
+    objective    what the thresholds maximise on the labelled slice: "micro_f1", "macro_f1", "balanced" (the mean of
+                 both), "sample_f1", or "cost"
     cost         for "cost": what a false positive and a false negative cost; tau = c_fp / (c_fp + c_fn), the Bayes rule
                  of the threshold-matched weighted Hamming loss (Section 4.2)
     least, most  a floor and a cap on labels per document: the likeliest are taken, the least likely dropped
@@ -182,8 +184,7 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def check_options(self) -> None:
         """An option out of its range is an error here; `fit` asks first of all."""
-        if self.objective not in OBJECTIVES:
-            raise SetScoreError(unknown_name("objective", self.objective, OBJECTIVES))
+        check_objective(self.objective)
         if len(self.cost) != 2 or not all(0 < cost < np.inf for cost in self.cost):
             raise SetScoreError(f"cost is (false positive, false negative), both above 0, got {self.cost}.")
         if self.objective != "cost" and self.cost[0] != self.cost[1]:
@@ -198,6 +199,12 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def check_objective(objective: str) -> None:
+    """An error for an objective that there is none of."""
+    if objective not in OBJECTIVES:
+        raise SetScoreError(unknown_name("objective", objective, OBJECTIVES))
 
 
 def assign_folds(documents: int) -> IntArray:
@@ -257,13 +264,16 @@ def _from_plain(value: Any) -> Any:
 def best_thresholds(
     probabilities: FloatArray, gold: Gold, asked: BoolArray, objective: str, cost: tuple[float, float] = (1.0, 1.0)
 ) -> FloatArray:
-    """One threshold per label [n_labels]: the same for all, except for "macro_f1", where each label has its own.
+    """One threshold per label [n_labels]: the same for all, but each label its own for "macro_f1" and "balanced".
 
-    For the two F1s gold labels may be probabilities: then F1 is the one expected, about 2 sum_K p / (|K| + sum p) for
-    the pairs K that are predicted, and its best cut is half of the best F1 (Lipton, Elkan and Naryanaswamy, 2014).
+    For all but "sample_f1" gold labels may be probabilities: then F1 is the one expected, about
+    2 sum_K p / (|K| + sum p) for the pairs K that are predicted, and its best cut is half of the best F1 (Lipton, Elkan
+    and Naryanaswamy, 2014).
 
     micro_f1   the cut over all pairs with the highest F1
     macro_f1   the same for each label; a label without gold documents gets the micro cut
+    balanced   between these two, where the mean of micro and macro F1 no longer grows: a frequent label, which counts
+               most in micro F1, near the common cut, a rare one near its own
     sample_f1  the cut with the highest mean F1 of documents
     cost       c_fp / (c_fp + c_fn): no data needed when probabilities are calibrated
     """
@@ -279,7 +289,12 @@ def best_thresholds(
     for i in range(labels):
         if gold[asked[:, i], i].any():
             cuts[i] = best_cut(probabilities[asked[:, i], i], gold[asked[:, i], i], float(gold[:, i].sum()))
-    return cuts
+    if objective == "macro_f1":
+        return cuts
+    # A pair gains 2p - F in micro F1, in units of all that is predicted or gold, and 2p - F_i in that of its label.
+    sizes = gold.sum(axis=0) + (asked & (probabilities >= cuts)).sum(axis=0)
+    common = labels * sizes / max(float(sizes.sum()), TINY)
+    return np.asarray((common * overall + cuts) / (common + 1))
 
 
 def steady_thresholds(
@@ -292,13 +307,32 @@ def steady_thresholds(
     a label or of all, as n / (n + 100). For "sample_f1" and "cost" the gold labels alone decide.
     """
     observed = best_thresholds(probabilities, gold, asked, objective, cost)
-    if objective not in ("micro_f1", "macro_f1"):
+    if objective in ("sample_f1", "cost"):
         return observed
     expected = best_thresholds(probabilities, np.where(asked, probabilities, gold), asked, objective)
-    counts = (gold & asked).sum(axis=0 if objective == "macro_f1" else None)
+    counts = (gold & asked).sum(axis=None if objective == "micro_f1" else 0)
     share = counts / (counts + STEADY)
     inside = [logit(np.clip(cut, TINY, 1 - TINY)) for cut in (observed, expected)]
     return np.asarray(expit(share * inside[0] + (1 - share) * inside[1]))
+
+
+def expected_thresholds(
+    probabilities: FloatArray, gold: BoolArray, asked: BoolArray, objective: str, cost: tuple[float, float] = (1.0, 1.0)
+) -> tuple[FloatArray, float]:
+    """The thresholds that calibrated probabilities expect to be best [n_labels], and the one of a label without gold.
+
+    Gold labels only say how far a label may go its own way: its cut counts n / (n + 3) for n gold documents, the common
+    one the rest. For "sample_f1" and "cost" it is as in `best_thresholds`.
+    """
+    if objective in ("sample_f1", "cost"):
+        cuts = best_thresholds(probabilities, gold, asked, objective, cost)
+        return cuts, float(cuts[0])
+    likely = np.where(asked, probabilities, gold)
+    common, own = (best_thresholds(probabilities, likely, asked, kind) for kind in ("micro_f1", objective))
+    counts = (gold & asked).sum(axis=0)
+    share = counts / (counts + OWN_CUT)
+    inside = [logit(np.clip(cut, TINY, 1 - TINY)) for cut in (own, common)]
+    return np.asarray(expit(share * inside[0] + (1 - share) * inside[1])), float(common[0])
 
 
 def best_cut(scores: FloatArray, gold: Gold, positives: float) -> float:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit
 
-from setscore.calibration.base import Calibration, steady_thresholds
+from setscore.calibration.base import Calibration, expected_thresholds, steady_thresholds
 from setscore.logistic import Prior, fit_logistic
 from setscore.records import BoolArray, FloatArray, IntArray
 
@@ -24,6 +24,7 @@ Solution = tuple[float, FloatArray, FloatArray]  # slope, bias [n_labels], centr
 
 STRENGTHS = (30.0, 10.0, 3.0, 1.0, 0.3)  # the strongest first: with own biases near 0 it is the quickest start
 COMMON_STRENGTH = 1.0  # of slope and common bias; keeps them finite too when the labels are separable
+LEARNED_STRENGTH = 20.0  # of the levels after a read-out, which has learned most of it
 STEPS = 25
 OWN = np.array([1.0, 0.0, 0.0, 0.0])  # a, c, d and e that leave the model's own probabilities
 
@@ -120,15 +121,19 @@ class LevelledCalibration(PlattCalibration):
         return super().restore(state | {"fitted": fitted}, n_labels)
 
     def _fit_logits(self, log_odds: FloatArray, gold: BoolArray, fold: IntArray) -> str:
-        asked = np.isfinite(log_odds)
-        counts = asked.sum(axis=0)
-        overall = log_odds[asked].mean() if asked.any() else 0.0
-        sums = np.where(asked, log_odds, 0.0).sum(axis=0)
-        self.means_ = np.where(counts > 0, sums / np.maximum(counts, 1), overall)
+        self.means_ = self._means(log_odds)
         self.levels_ = self._fit_levels(log_odds, gold)
         a, c, d, e = self.levels_
         level = f"level {a:.3g} own {c:+.3g} mean {d:+.3g} maximum {e:+.3g} constant"
         return f"{super()._fit_logits(self._levelled(log_odds), gold, fold)}; {level}"
+
+    def _means(self, log_odds: FloatArray) -> FloatArray:
+        """Of each label [n_labels], over the documents it was asked of; of all for one that never was."""
+        asked = np.isfinite(log_odds)
+        counts = asked.sum(axis=0)
+        overall = log_odds[asked].mean() if asked.any() else 0.0
+        sums = np.where(asked, log_odds, 0.0).sum(axis=0)
+        return np.where(counts > 0, sums / np.maximum(counts, 1), overall)
 
     def _fit_levels(self, log_odds: FloatArray, gold: BoolArray) -> FloatArray:
         asked = np.isfinite(log_odds)
@@ -148,6 +153,40 @@ class LevelledCalibration(PlattCalibration):
 
     def _probabilities(self, log_odds: FloatArray) -> FloatArray:
         return super()._probabilities(self._levelled(log_odds))
+
+
+class LearnedCalibration(LevelledCalibration):
+    """For log-odds of a read-out, which are calibrated nearly: the level of the document once more, held strongly.
+
+    Thresholds are those that its probabilities expect to be best, so that a handful of gold labels decides little.
+    Fitted: `means_` and `levels_` as above, and `common_`, the threshold of a label without gold documents.
+    """
+
+    name: ClassVar[str] = "learned"
+    fitted: ClassVar[tuple[str, ...]] = ("means_", "levels_", "common_")
+
+    def __init__(
+        self,
+        *,
+        objective: str = "balanced",
+        cost: tuple[float, float] = (1.0, 1.0),
+        least: int = 0,
+        most: int | None = None,
+        margin: float = 0.0,
+    ) -> None:
+        super().__init__(objective=objective, cost=cost, least=least, most=most, margin=margin)
+
+    def _fit_logits(self, log_odds: FloatArray, gold: BoolArray, fold: IntArray) -> str:  # noqa: ARG002
+        asked = np.isfinite(log_odds)
+        self.means_ = self._means(log_odds)
+        parts = np.stack([part[asked] for part in self._parts(log_odds)], axis=1)
+        self.levels_ = fit_logistic(parts, gold[asked], Prior(OWN, np.full(len(OWN), LEARNED_STRENGTH)))
+        probabilities = self._probabilities(log_odds)
+        self.thresholds_, self.common_ = expected_thresholds(probabilities, gold, asked, self.objective, self.cost)
+        return f"thresholds expected to be best for {self.objective}, {self.common_:.2f} for a label without examples"
+
+    def _logits(self, log_odds: FloatArray) -> FloatArray:
+        return log_odds  # levelled before
 
 
 def common_strengths(u: FloatArray) -> FloatArray:

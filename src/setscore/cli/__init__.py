@@ -31,6 +31,7 @@ from setscore.cli.report import report
 from setscore.cli.reproduce import reproduce
 from setscore.cli.run import run
 from setscore.cli.shortlist import shortlist
+from setscore.cli.suggest import suggest
 from setscore.cli.sweep import sweep
 from setscore.errors import SetScoreError
 
@@ -38,6 +39,7 @@ MISTAKE, OURS, INTERRUPTED = 2, 70, 130
 
 USE: dict[str, Callable[..., None]] = {
     "classify": classify,
+    "suggest": suggest,
     "calibrate": calibrate,
     "evaluate": evaluate,
     "diagnose": diagnose,

@@ -2,16 +2,16 @@
 
 import io
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from time import monotonic
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
+from setscore.cli.blocks import awaited, blocks
 from setscore.cli.console import errors, remark
 from setscore.cli.output import Layout, Line, Output
 from setscore.datasets import (
@@ -27,11 +27,6 @@ from setscore.errors import SetScoreError, counted, plural, truncation, unknown_
 from setscore.predictions import Predictions
 from setscore.records import Document, LabelSet
 
-# A block is scored, written and forgotten before the next is read. It ends at so many questions or characters, about
-# two seconds on two cores, or when its first row has waited so many seconds for others.
-BLOCK_QUESTIONS = 4096
-BLOCK_CHARACTERS = 65_536
-PATIENCE = 2.0
 EMBEDDED = "setscore-mini"
 SHORTEST = 20  # characters of a text whose language can be told
 MOST_IDS = 1_000_000  # that are kept to find those that stand twice
@@ -51,13 +46,6 @@ Classifier = Annotated[
     Path | None,
     typer.Option(
         help="A saved classifier (setscore calibrate --out, or save in Python), in place of labels and settings."
-    ),
-]
-Allow = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Your consent to what the model of a --classifier needs: remote-code or pickle. May be repeated.",
-        show_default=False,
     ),
 ]
 
@@ -83,7 +71,7 @@ def classify(
     ] = None,
     threshold: Annotated[float, typer.Option(help="Probability from which a label applies.")] = 0.5,
     classifier: Classifier = None,
-    allow: Allow = None,
+    allow: options.Allow = None,
     asked: options.Model,
     input_format: Annotated[
         str | None,
@@ -109,11 +97,9 @@ def classify(
 
         cat notes.txt | setscore classify --labels labels.txt --format csv
     """
+    model = model_of(context, classifier, labels, asked, threshold=threshold, allow=allow)
     if classifier is None:
-        model = _described(labels, asked, threshold, allow)
         model.set_params(labels=LabelSet.of(model.labels).asked_by(label_text))
-    else:
-        model = _saved(classifier, context, threshold, allow)
     if form == "csv":
         _warn_of_bars(model)
     if keep_columns and form == "table":
@@ -126,7 +112,7 @@ def classify(
     out = Output(Layout(form, with_text, top_k, same), output, total)
     try:
         with out:
-            for block in _blocks(rows, max(1, BLOCK_QUESTIONS // len(model.labels))):
+            for block in blocks(rows, len(model.classes_)):
                 documents = [row.document or Document("", row.id) for row in block]
                 found = model.classify(documents, progress=out.progress)
                 out.write(found, tally.lines(block, found, keep=keep_columns))
@@ -142,12 +128,26 @@ def classify(
     tally.report()
 
 
+def model_of(
+    context: typer.Context,
+    saved: Path | None,
+    labels: str | None,
+    asked: options.Model,
+    *,
+    threshold: float,
+    allow: Sequence[str] | None,
+) -> SetScoreClassifier:
+    """The classifier of a file, or the one that the options describe."""
+    if saved is None:
+        return _described(labels, asked, threshold, allow)
+    return _saved(saved, context, threshold, allow)
+
+
 def _described(
     labels: str | None, asked: options.Model, threshold: float, allow: Sequence[str] | None
 ) -> SetScoreClassifier:
     """The classifier that the options describe; a mistake in them is an error before anything is read."""
-    if allow:
-        raise SetScoreError("--allow is for --classifier; with --backbone write hf:<id>?allow=remote-code.")
+    options.refuse_allow(allow)
     if labels is None:
         raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
     return asked.classifier(labels, threshold=threshold)
@@ -173,7 +173,7 @@ def _warn_of_bars(model: SetScoreClassifier) -> None:
 
 def _rows(
     texts: list[str] | None, file: Path | None, input_format: str | None, columns: Columns
-) -> tuple[Iterable[InputRow], int | None]:
+) -> tuple[Iterable[InputRow | None], int | None]:
     """The rows, and how many there are where that is known."""
     if texts and file:
         raise SetScoreError("give texts or --file, not both.")
@@ -189,12 +189,23 @@ def _rows(
         return rows, len(texts)
     if file is not None and str(file) != "-":
         total = count_documents(file, columns, suffix=suffix) if errors.is_terminal else None
-        return read_documents(file, columns, suffix=suffix), total
+        found = read_documents(file, columns, suffix=suffix)
+        return found if file.is_file() else awaited(found), total  # it may be a pipe
     if sys.stdin.isatty():
         errors.print("reading documents from the keyboard, one a line; end with Ctrl-D")
-    # Bytes that are not UTF-8 become an error of their row, whatever the locale says.
-    stream = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", errors="surrogateescape", newline="")
-    return read_stream(stream, suffix, columns), None
+    return awaited(read_stream(_standard_input(), suffix, columns)), None
+
+
+def _standard_input() -> io.TextIOWrapper:
+    """Bytes that are not UTF-8 become an error of their row, whatever the locale says.
+
+    Not Python's own buffer: while a thread waits in there, Python cannot end.
+    """
+    try:
+        source: Any = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
+    except io.UnsupportedOperation:  # it is no file, as in tests
+        source = sys.stdin.buffer
+    return io.TextIOWrapper(source, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
 def _looks_like_a_file(text: str) -> bool:
@@ -205,20 +216,6 @@ def _refuse_same(file: Path | None, output: Path | None) -> None:
     """Documents are read while results are written, so that a file which is both would be lost."""
     if file is not None and output is not None and file.exists() and output.exists() and file.samefile(output):
         raise SetScoreError(f"--output is the file that is read, {file}. Name another one.")
-
-
-def _blocks(rows: Iterable[InputRow], size: int) -> Iterator[list[InputRow]]:
-    block: list[InputRow] = []
-    characters, since = 0, 0.0
-    for row in rows:
-        since = since if block else monotonic()
-        block.append(row)
-        characters += 0 if row.document is None else len(row.document.text)
-        if len(block) >= size or characters >= BLOCK_CHARACTERS or monotonic() - since > PATIENCE:
-            yield block
-            block, characters = [], 0
-    if block:
-        yield block
 
 
 class Tally:

@@ -82,6 +82,7 @@ def evaluate(
         Path | None,
         typer.Option("--classifier", help="Measure a classifier that `setscore calibrate` saved; nothing is fitted."),
     ] = None,
+    allow: options.Allow = None,
 ) -> None:
     """Measure micro and macro F1 on the paper's datasets or on your own labelled documents.
 
@@ -111,7 +112,7 @@ def evaluate(
         raise SetScoreError(f"a saved classifier has its own settings; remove {', '.join(named)} or --classifier.")
     drawn, kinds = documents.drawn(), options.parse_calibrations(calibration)
     store = None if save is None else open_folder(save)
-    classifier = _classifier(model, saved).set_params(store=store)
+    classifier = _classifier(model, saved, allow).set_params(store=store)
     if json is not None:
         options.check_folder(json)
     if pictures is not None:
@@ -158,10 +159,11 @@ def evaluate(
         raise typer.Exit(1)
 
 
-def _classifier(model: options.Model, saved: Path | None) -> SetScoreClassifier:
+def _classifier(model: options.Model, saved: Path | None, allow: Sequence[str] | None) -> SetScoreClassifier:
     """One scorer that learns nothing, or the saved classifier."""
     if saved is not None:
-        return SetScoreClassifier.load(saved)
+        return SetScoreClassifier.load(saved, allow=allow or [])
+    options.refuse_allow(allow)
     classifier = model.classifier()
     if classifier.scorer != "per_label" and seed_of(classifier.scorer) is not None:
         raise SetScoreError(

@@ -38,6 +38,13 @@ Backbone = Annotated[str, typer.Option(help="See `setscore models`.", rich_help_
 Template = Annotated[str, typer.Option(help="A question by name, or with {label} in it.", rich_help_panel=METHOD)]
 Attention = Annotated[str, typer.Option(help="auto, shared or exact.", rich_help_panel=METHOD)]
 Verbalizer = Annotated[str, typer.Option(help="The answers to compare.", rich_help_panel=METHOD)]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Your consent to what the model of a --classifier needs: remote-code or pickle. May be repeated.",
+        show_default=False,
+    ),
+]
 IdColumn = Annotated[
     str | None, typer.Option(help="... with the document's id; id where there is one, else row numbers.")
 ]
@@ -297,6 +304,12 @@ def given(context: typer.Context, names: Sequence[str]) -> list[str]:
     """Those of the options that stand on the command line, as they are written there."""
     found = [name for name in names if str(context.get_parameter_source(name)).endswith("COMMANDLINE")]
     return [f"--{name.replace('_', '-')}" for name in found]
+
+
+def refuse_allow(allow: Sequence[str] | None) -> None:
+    """Consent is asked for where a file names the model; on the command line the model's own name says it."""
+    if allow:
+        raise SetScoreError("--allow is for --classifier; with --backbone write hf:<id>?allow=remote-code.")
 
 
 def check_folder(path: Path) -> None:

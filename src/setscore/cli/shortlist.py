@@ -10,7 +10,7 @@ from setscore.cli import options
 from setscore.cli.console import remark, results
 from setscore.datasets import Columns, Dataset, read_documents
 from setscore.errors import DataFileError, SetScoreError, counted, plural
-from setscore.experiments.shortlists import ShortlistReport, as_json, compare_shortlists
+from setscore.experiments.shortlists import ShortlistReport, as_json, ceilings_json, compare_shortlists
 from setscore.records import BoolArray
 from setscore.storage import write_json
 from setscore.theory import shortlist_ceilings
@@ -62,12 +62,12 @@ def shortlist(
 
         setscore shortlist --file documents.csv --labels labels.yaml --candidates-column shortlist
     """
-    if candidates_column is not None:
-        _show_ceilings(own, candidates_column)
-        return
-    sizes, most = _sizes(k), _windows(windows)
     if json is not None:
         options.check_folder(json)
+    if candidates_column is not None:
+        _show_ceilings(own, candidates_column, json)
+        return
+    sizes, most = _sizes(k), _windows(windows)
     dataset, labelled = _dataset(name, documents, own)
     made = compare_shortlists(
         dataset, sizes, labelled=labelled, seed=documents.drawn()[0], encoder=encoder, windows=most
@@ -132,7 +132,7 @@ def _show(made: ShortlistReport) -> None:
             remark(f"{row.name}, k={row.k}: lost most often: {names}")
 
 
-def _show_ceilings(own: options.Own, column: str) -> None:
+def _show_ceilings(own: options.Own, column: str, json: Path | None) -> None:
     """The ceilings that the shortlists in a column put on recall and F1."""
     if own.file is None:
         raise SetScoreError("documents with gold labels and shortlists are needed: --file FILE --labels FILE.")
@@ -159,6 +159,10 @@ def _show_ceilings(own: options.Own, column: str) -> None:
     )
     for note in dataset.notes:
         remark(note)
+    if json is not None:
+        about = {"dataset": dataset.name, "documents": len(dataset), "labels": len(dataset.labels), "column": column}
+        more = {"asked": found.asked, "hamming_floor": found.hamming}
+        write_json(json, FORMAT, about | more | ceilings_json(found, dataset.labels.names))
 
 
 def _shortlists(own: options.Own, dataset: Dataset, column: str) -> BoolArray:

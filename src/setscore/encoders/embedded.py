@@ -10,13 +10,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from setscore.backbones.mini import SPEC, default_folder, load_files
+from setscore.backbones.mini import EMBEDDED_TOKENS, SPEC, default_folder, embedding_batches, load_files
 from setscore.backbones.tokens import TextTokenizer
 from setscore.records import IntArray
 
 READ = 256  # tokens of a text; the vectors that training aimed at saw no more
-# Measured on two cores: a text alone leaves the matrix units idle, a larger batch leaves the cache.
-BATCH_TOKENS = 2048
 
 Vectors = npt.NDArray[np.float32]
 
@@ -37,33 +35,9 @@ def sentence_encoder(
 
 
 def batches(
-    texts: Sequence[str], tokenizer: TextTokenizer, read: int = READ, batch_tokens: int = BATCH_TOKENS
+    texts: Sequence[str], tokenizer: TextTokenizer, read: int = READ, batch_tokens: int = EMBEDDED_TOKENS
 ) -> Iterator[tuple[list[int], dict[str, IntArray]]]:
-    """Numbers of texts of like length, and what the graph is fed for their embeddings: no slot, so no head."""
+    """Numbers of texts of like length, and what the graph is fed for their embeddings."""
     begin, end = tokenizer.special(*SPEC.begin), tokenizer.special(*SPEC.after_document)
     room = read - len(begin) - len(end)
-    rows = [begin + tokenizer.first_ids(text, room) + end for text in texts]
-    batch: list[int] = []
-    for number in sorted(range(len(rows)), key=lambda number: -len(rows[number])):
-        if batch and (len(batch) + 1) * len(rows[batch[0]]) > batch_tokens:
-            yield batch, _inputs([rows[place] for place in batch])
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch, _inputs([rows[place] for place in batch])
-
-
-def _inputs(rows: Sequence[tuple[int, ...]]) -> dict[str, IntArray]:
-    """Rows of token ids, the longest first, as documents without questions."""
-    shape = (len(rows), len(rows[0]))
-    token_ids, segments = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    for place, row in enumerate(rows):
-        token_ids[place, : len(row)], segments[place, : len(row)] = row, 1
-    return {
-        "token_ids": token_ids,
-        "positions": np.ascontiguousarray(np.broadcast_to(np.arange(shape[1], dtype=np.int64), shape)),
-        "segments": segments,
-        "slots": np.zeros((shape[0], 0), dtype=np.int64),
-        "words": np.zeros(0, dtype=np.int64),
-        "embedded": np.arange(shape[0], dtype=np.int64),
-    }
+    return embedding_batches([begin + tokenizer.first_ids(text, room) + end for text in texts], batch_tokens)

@@ -18,27 +18,27 @@ def reliability_diagram(path: str | Path, gold: BoolArray, probabilities: dict[s
 
     `probabilities` [n_documents, n_labels] by the name of the line, such as "raw" and "auto".
     """
-    figure, axes = _figure(title, "predicted probability", "share that is gold")
+    figure, axes = new_figure(title, "predicted probability", "share that is gold")
     axes.plot([0, 1], [0, 1], color="0.7", linewidth=1)
     for name, values in probabilities.items():
         table = reliability(gold, values)
         full = table["count"] > 0
         error = float((table["count"] * np.abs(table["confidence"] - table["accuracy"])).sum() / gold.size)
         axes.plot(table["confidence"][full], table["accuracy"][full], marker="o", label=f"{name}, ECE {error:.3f}")
-    _save(figure, axes, path)
+    save_figure(figure, axes, path)
 
 
 def threshold_curve(
     path: str | Path, gold: BoolArray, probabilities: FloatArray, thresholds: FloatArray, title: str
 ) -> None:
     """Micro-F1 and macro-F1 at every global threshold, and the one in use (the mean where labels have their own)."""
-    figure, axes = _figure(title, "threshold", "F1")
+    figure, axes = new_figure(title, "threshold", "F1")
     counts = [Counts.of(gold, probabilities >= threshold) for threshold in THRESHOLDS]
     axes.plot(THRESHOLDS, [float(micro_f1(count)) for count in counts], label="micro-F1")
     axes.plot(THRESHOLDS, [float(macro_f1(count)) for count in counts], label="macro-F1")
     name = "in use" if np.ptp(thresholds) == 0 else "in use, mean over labels"
     axes.axvline(float(thresholds.mean()), color="0.5", linestyle="--", label=f"{name}: {thresholds.mean():.2f}")
-    _save(figure, axes, path)
+    save_figure(figure, axes, path)
 
 
 def check_plots() -> Any:
@@ -49,14 +49,16 @@ def check_plots() -> Any:
         raise MissingExtraError("pictures", "plots") from error
 
 
-def _figure(title: str, x: str, y: str) -> tuple[Any, Any]:
+def new_figure(title: str, x: str, y: str) -> tuple[Any, Any]:
+    """A figure and its axes, both from 0 to 1."""
     figure = check_plots()(figsize=(5, 4), layout="constrained")
     axes = figure.subplots()
     axes.set(title=title, xlabel=x, ylabel=y, xlim=(0, 1), ylim=(0, 1))
     return figure, axes
 
 
-def _save(figure: Any, axes: Any, path: str | Path) -> None:
+def save_figure(figure: Any, axes: Any, path: str | Path) -> None:
+    """Writes it as PNG, with its legend."""
     axes.legend()
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)

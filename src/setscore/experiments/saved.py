@@ -156,7 +156,7 @@ def find_saved(place: str | Path) -> list[Saved]:
 def one_saved(place: str | Path, *, experiment: str | None = None, but: str | None = None) -> Saved:
     """The one method at a place; several are an error that names them.
 
-    A place that says less may be any of `experiment`, and where it leaves a choice, not the method `but`.
+    A place that says less may be any of `experiment`. The method `but` does not count: its scores are at hand.
     """
     found = find_saved(place)
     folder = _split(Path(place))[0]
@@ -166,7 +166,13 @@ def one_saved(place: str | Path, *, experiment: str | None = None, but: str | No
         raise DataFileError(
             f"{place} holds no scores of {experiment}, but of {there}; `setscore evaluate --save {folder}` makes them."
         )
-    first, *more = [one for one in same if one.method != but] or same
+    others = [one for one in same if one.method != but]
+    if not others:
+        raise SetScoreError(
+            f"{place} holds {same[0].title}, which is this run itself, and nothing to compare it with. Save a run with"
+            " other settings first, or name another place."
+        )
+    first, *more = others
     if more:
         names = "; ".join(_address(folder, one, digits=True) for one in islice([first, *more], 8))
         raise SetScoreError(f"{place} holds {counted(1 + len(more), 'method')}; name one of them: {names}.")

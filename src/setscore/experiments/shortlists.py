@@ -91,23 +91,23 @@ def as_json(made: ShortlistReport, names: Sequence[str]) -> dict[str, Any]:
         "documents": made.documents,
         "labels": made.labels,
         "slice": made.slice,
-        "rows": [
-            {
-                "retriever": row.name,
-                "k": row.k,
-                "pooled": row.found.retention,
-                "per_document": row.found.document_recall,
-                "chance": row.found.chance,
-                "micro_ceiling": row.found.micro_f1,
-                "macro_ceiling": row.found.macro_f1,
-                "dropped": row.found.dropped,
-                "per_label": {
-                    name: None if np.isnan(share) else float(share)
-                    for name, share in zip(names, row.found.label_retention, strict=True)
-                },
-            }
-            for row in made.rows
-        ],
+        "rows": [{"retriever": row.name, "k": row.k} | ceilings_json(row.found, names) for row in made.rows],
+    }
+
+
+def ceilings_json(found: Ceilings, names: Sequence[str]) -> dict[str, Any]:
+    """What a shortlist keeps and leaves within reach."""
+    return {
+        "pooled": found.retention,
+        "per_document": found.document_recall,
+        "chance": found.chance,
+        "micro_ceiling": found.micro_f1,
+        "macro_ceiling": found.macro_f1,
+        "dropped": found.dropped,
+        "per_label": {
+            name: None if np.isnan(share) else float(share)
+            for name, share in zip(names, found.label_retention, strict=True)
+        },
     }
 
 

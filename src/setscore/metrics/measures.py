@@ -194,8 +194,8 @@ def objective_value(
 ) -> FloatArray:
     """What a calibration maximises [rounds], documents weighted by `weights` [rounds, n_documents].
 
-    "micro_f1", "macro_f1", "sample_f1" (the mean F1 of documents), or "cost" of (false positives, false negatives),
-    which is negative.
+    "micro_f1", "macro_f1", "balanced" (the mean of both), "sample_f1" (the mean F1 of documents), or "cost" of (false
+    positives, false negatives), which is negative.
     """
     if objective == "sample_f1":
         return weights @ Counts.of(gold.T, decisions.T).f1() / len(gold)
@@ -203,6 +203,8 @@ def objective_value(
     if objective == "cost":
         whole = counts.micro()
         return -(cost[0] * whole.fp + cost[1] * whole.fn) / gold.size
+    if objective == "balanced":
+        return (STATISTICS["micro_f1"](counts) + STATISTICS["macro_f1"](counts)) / 2
     return STATISTICS[objective](counts)
 
 

@@ -86,6 +86,11 @@ class SetScorer(ABC):
     reading: Reading = field(default_factory=Reading, kw_only=True)
     prompt: SetTemplate | None = field(default=None, kw_only=True)
 
+    @property
+    def block(self) -> int:
+        """Windows that are asked about together; progress is told after each block."""
+        return BLOCK_WINDOWS
+
     @abstractmethod
     def cost(self, labels: int, *, shared: bool) -> int: ...
 
@@ -110,8 +115,8 @@ class SetScorer(ABC):
         parts: list[list[FloatArray]] = [[] for _ in documents]
         details: dict[str, list[list[float]]] = {}
         step = steps(progress, "scoring", len(documents))
-        for start in range(0, len(windows), BLOCK_WINDOWS):
-            block = windows[start : start + BLOCK_WINDOWS]
+        for start in range(0, len(windows), self.block):
+            block = windows[start : start + self.block]
             found, more = self.score_windows(asker, block)
             for number, (window, values) in enumerate(zip(block, found, strict=True)):
                 parts[window.row].append(values)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from setscore.backbones import Backbone
+from setscore.backbones import Backbone, Embedder
 from setscore.errors import BackboneError, SetScoreError, TemplateError, unknown_name
 from setscore.prompts import Template
 from setscore.records import BoolArray, FloatArray, LabelSet, Progress, Query, Scores, Slot, steps
@@ -156,8 +156,12 @@ class PerLabelScorer:
         *,
         candidates: BoolArray | None = None,
         progress: Progress | None = None,
+        embed: bool = False,
     ) -> Scores:
-        """Scores of every label, or of each document's `candidates` [n_documents, n_labels] only."""
+        """Scores of every label, or of each document's `candidates` [n_documents, n_labels] only.
+
+        With `embed` the vectors of the documents come along, means over windows, where the backbone offers them.
+        """
         texts, shared = labels.texts, backbone.attention == "shared"
         scored = np.ones((len(documents), len(labels)), dtype=np.bool_) if candidates is None else candidates
         wide = _may_be_longest(texts, scored)
@@ -173,6 +177,8 @@ class PerLabelScorer:
             raise SetScoreError(f"windows of {room} tokens cannot overlap by {overlap}; choose a smaller overlap.")
         log_odds = np.full(scored.shape, -np.inf)
         truncated = np.zeros(len(documents), dtype=np.bool_)
+        reader = backbone if embed and isinstance(backbone, Embedder) else None
+        vectors: dict[int, FloatArray] = {}  # by document
         forwards = 0
         step = steps(progress, "scoring", len(documents))
         for block in _blocks(documents, int(scored.sum(axis=1).max(initial=1))):
@@ -185,12 +191,26 @@ class PerLabelScorer:
                 queries += [self.template.query(window, texts[i]) for window in windows for i in asked]
                 places.append((row, asked, len(windows)))
             forwards += sum(count * self.cost(len(asked), shared=shared) for _, asked, count in places)
-            answers = iter(np.array([float(answer[0]) for answer in backbone.log_odds(queries)]))
+            found, read = (backbone.log_odds(queries), []) if reader is None else reader.read(queries)
+            answers, embedded = iter(np.array([float(answer[0]) for answer in found])), iter(read)
             for row, asked, count in places:
+                if reader is not None and asked:
+                    seen = [next(embedded) for _ in range(count * len(asked))]
+                    vectors[row] = np.mean(seen[:: len(asked)], axis=0)
                 parts = np.fromiter(answers, dtype=np.float64, count=count * len(asked))
                 log_odds[row, asked] = pool_windows(parts.reshape(count, len(asked)), self.reading.pool)
             step(len(block))
-        return Scores(log_odds, scored, truncated, forwards)
+        return Scores(log_odds, scored, truncated, forwards, vectors=_unit(vectors, len(documents)))
+
+
+def _unit(vectors: dict[int, FloatArray], documents: int) -> FloatArray | None:
+    """Vectors by document as rows of length 1; zeros for a document that was asked nothing. None without any."""
+    if not vectors:
+        return None
+    found = np.zeros((documents, len(next(iter(vectors.values())))))
+    for row, vector in vectors.items():
+        found[row] = vector / max(float(np.linalg.norm(vector)), 1e-12)
+    return found
 
 
 def _may_be_longest(texts: Sequence[str], scored: BoolArray) -> list[int]:

@@ -19,6 +19,9 @@ from setscore.records import FloatArray
 from setscore.scorers.base import Asker, SetScorer, Window
 from setscore.scorers.unary import UnaryScorer, aggregated, check_contexts
 
+MOST_ORDERS = 1000  # each is a prompt for every document
+AT_ONCE = 8  # orders with which a whole block of windows is asked together
+
 
 @dataclass(frozen=True)
 class PermutationScorer(SetScorer):
@@ -33,8 +36,16 @@ class PermutationScorer(SetScorer):
 
     def __post_init__(self) -> None:
         check_contexts(self.contexts)
-        if self.orders < 1:
-            raise SetScoreError(f"orders is a number of label orders, 1 or more, got {self.orders}.")
+        if not 1 <= self.orders <= MOST_ORDERS:
+            raise SetScoreError(
+                f"orders is a number of label orders from 1 to {MOST_ORDERS}, got {self.orders}: each is a prompt for"
+                " every document, and the paper has at most 8."
+            )
+
+    @property
+    def block(self) -> int:
+        """Fewer windows with many orders, so that progress is told as often."""
+        return max(1, super().block * AT_ONCE // max(AT_ONCE, self.orders))
 
     def cost(self, labels: int, *, shared: bool) -> int:
         once = UnaryScorer(contexts=self.contexts).cost(labels, shared=shared)

@@ -72,9 +72,15 @@ def seed_of(name: str) -> str | None:
 
 def _seed(scorer: str, name: str, template: Template, reading: Reading) -> Scorer:
     try:
-        return make(name, template, reading)
+        seed = make(name, template, reading)
     except SetScoreError as error:
         raise SetScoreError(f"the option seed of the scorer {scorer}: {error}") from error
+    if isinstance(seed, Learner):  # what it learns would not reach it in there
+        raise SetScoreError(
+            f"the option seed of the scorer {scorer} is a scorer that starts from nothing, per_label, unary or"
+            f" permutation; got {name!r}."
+        )
+    return seed
 
 
 def _layout(scorer: str, name: str) -> SetTemplate:

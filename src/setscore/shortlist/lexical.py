@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from setscore.backbones.tokens import MOST_CHARACTERS
 from setscore.errors import MissingExtraError
 from setscore.records import FloatArray
 
@@ -45,12 +46,13 @@ class LexicalIndex:
     def scores(self, text: str) -> FloatArray:
         """BM25 of every label [m]; 0 where a label shares no word with the document.
 
-        A word that stands often counts more, but not in proportion: long documents repeat themselves.
+        A word that stands often counts more, but not in proportion: long documents repeat themselves. A million
+        characters are read of a text, as of one that is embedded.
         """
         found = np.zeros(self.labels)
         if self.searcher is None:
             return found
-        counts = Counter(stems(text))
+        counts = Counter(stems(text[:MOST_CHARACTERS]))
         for times in range(1, max(map(_level, counts.values()), default=0) + 1):
             known = [word for word, count in counts.items() if _level(count) >= times and self._knows(word)]
             if known:

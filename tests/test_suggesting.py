@@ -1,0 +1,71 @@
+"""Which documents to label next: doubtful, unlike each other, and with labels that were seen too seldom."""
+
+import numpy as np
+import pytest
+
+from setscore import SetScoreClassifier
+from setscore.errors import SetScoreError
+from setscore.fitting import Known
+from setscore.predictions import Predictions
+from setscore.records import Scores
+from setscore.suggesting import suggest
+
+NAMES = ("oil", "music")
+
+
+def candidates(probabilities, vectors=None, errors=()):
+    p = np.array(probabilities, dtype=float)
+    away = np.eye(len(p)) if vectors is None else np.array(vectors, dtype=float)
+    scores = Scores(p, np.ones(p.shape, dtype=bool), np.zeros(len(p), dtype=bool), 0, vectors=away)
+    return Predictions(
+        label_names=NAMES,
+        ids=tuple(f"document {row}" for row in range(len(p))),
+        probabilities=p,
+        decisions=p >= 0.5,
+        scores=scores,
+        wanted=None,
+        undecided=None,
+        errors=dict.fromkeys(errors, "is empty"),
+        regime="zero-shot",
+        competition=0.0,
+    )
+
+
+def chosen(found, n=1, known=None):
+    return suggest(found, n, known)
+
+
+def test_the_doubtful_one_comes_first():
+    first, *_ = chosen(candidates([[0.01, 0.02], [0.5, 0.1], [0.99, 0.01]]), 3)
+    assert (first.index, first.id) == (1, "document 1")
+    assert first.gain == pytest.approx(0.6)
+    assert first.labels == ("oil", "music")
+    assert first.reasons[0] == "in doubt: oil 50%, music 10%"
+
+
+def test_a_copy_is_not_asked_twice_and_what_is_labelled_is_known():
+    found = candidates([[0.5, 0.5], [0.5, 0.5], [0.3, 0.3]], [[1, 0], [1, 0], [0, 1]])
+    assert [one.index for one in chosen(found, 3)] == [0, 2]
+    known = Known({"model": np.zeros((1, 2))}, np.array([[True, False]]), np.array([[1.0, 0.0]]))
+    assert [one.index for one in chosen(found, 3, known)] == [2]
+
+
+def test_labels_with_few_examples_come_first():
+    found = candidates([[0.3, 0.02], [0.02, 0.3]])
+    gold = np.array([[True, False]] * 9)
+    known = Known({"model": np.zeros((9, 2))}, gold, np.zeros((9, 0)))
+    (first,) = chosen(found, 1, known)
+    assert first.index == 1
+    assert first.reasons[1] == "may hold labels with few examples: music (0 examples)"
+
+
+def test_what_cannot_be_read_is_not_suggested():
+    assert [one.index for one in chosen(candidates([[0.5, 0.5], [0.5, 0.5]], errors=[0]), 2)] == [1]
+    found = SetScoreClassifier(["oil", "music"]).suggest(["", "Crude prices fell.", None], 3)
+    assert [one.index for one in found] == [1]
+
+
+def test_none_of_none_and_less_than_one():
+    assert chosen(candidates(np.zeros((0, 2)), np.zeros((0, 3))), 5) == []
+    with pytest.raises(SetScoreError, match="at least one document is to be suggested, got n=0"):
+        chosen(candidates([[0.5, 0.5]]), 0)
