@@ -18,7 +18,7 @@ $(VENV)/base: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/test: $(VENV)/base
-	$(PIP) --editable '.[test,lint,docs,recipe,hub,excel,plots,run,report,conformal,torch,shortlist,baselines]'
+	$(PIP) --editable '.[test,lint,docs,recipe,hub,excel,plots,run,report,conformal,torch,shortlist,baselines,batch,ray,serve]'
 	touch $@
 
 $(VENV)/bench: $(VENV)/base

@@ -50,7 +50,7 @@ def tables(page):
 
 
 def test_all_rooms_have_something_to_run():
-    assert Counter(path.parent.name for path in RUN) == {"pages": 3, "speed": 2, "studies": 6}
+    assert Counter(path.parent.name for path in RUN) == {"pages": 3, "speed": 3, "studies": 6}
 
 
 IMPORT_ALL = """
@@ -362,3 +362,16 @@ def test_baselines_have_a_column_each_and_a_second_run_scores_nothing(capsys, da
     again = capsys.readouterr()
     assert tables(again.out)[0] == quality
     assert f"{DATASET} embedded" not in again.err
+
+
+def test_the_benchmark_of_batches_measures_memory_that_stays_flat(tmp_path, capsys):
+    """At a fiftieth of the size that the page gives, and of the growth that is allowed there."""
+    from benchmarks.speed import batch
+
+    said, found = batch.growth("flat", tmp_path, (200, 20_000), 40)
+    assert "the goal is 40 at most: met." in said
+    assert [line.split()[1] for line in said.splitlines()[2:4]] == ["200", "20,000"]
+    assert found[20_000]["seconds"] > found[200]["seconds"] > 0
+    said, _ = batch.growth("classify", tmp_path, (200, 20_000), 20)
+    assert "the goal is 20 at most: met." in said
+    assert len((tmp_path / "classify-20000.jsonl").read_text().splitlines()) == 20_000

@@ -16,8 +16,9 @@ from setscore.store import MemoryStore
 DATA = Path(__file__).parent / "data"
 BEFORE = json.loads((DATA / "unchanged.json").read_text(encoding="utf-8"))
 TEXTS = BEFORE["documents"]
-# Log-odds. On the machine that wrote the file the difference is 0; another processor may round int8 otherwise.
-CLOSE = 0.02
+# Log-odds. Another processor rounds int8 otherwise, and since then a row is as wide in a batch as it is alone: of 924 log-odds
+# on the machine that wrote the file, 13 moved by more than 0.02, the farthest by 0.050.
+CLOSE = 0.06
 
 STORE = MemoryStore()  # fitted classifiers ask the same questions
 

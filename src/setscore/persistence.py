@@ -1,17 +1,21 @@
 """A classifier as plain values, and back. What a file says is data: every field is checked, and none grants consent.
 
 The file is JSON: parameters, labels, and what was fitted. What a read-out learned, and the labelled documents as
-numbers, stand in a safetensors file beside it, of the same name, which the JSON knows by its SHA-256: arrays of 64-bit floats, no text.
-Neither holds weights of the model or code. Consent to run a model's own code or to read pickles is given by whoever
-loads the file, never by the file.
+numbers, stand in a safetensors file beside it, of the same name, which the JSON knows by its SHA-256: arrays of 64-bit
+floats, no text. A name that ends in .zip makes one file of both. Neither holds weights of the model or code. Consent to
+run a model's own code or to read pickles is given by whoever loads the file, never by the file.
 """
 
 import hashlib
+import io
 import math
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from reprlib import repr as short
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -32,18 +36,30 @@ from setscore.storage import SAVED, one_line, read_json, read_limited, write_byt
 
 FORMAT, FIRST_FORMAT = "setscore.classifier/2", "setscore.classifier/1"
 ENDING = ".safetensors"
+PACKED = ".zip"  # both files in one, to hand on
 GOLD, VECTORS = "known:gold", "known:vectors"  # no member of a blend goes by such a name
 Check = tuple[Callable[[Any], bool], str]  # whether a value will do, and what is wanted in words
 
 
 def save(path: str | Path, params: Mapping[str, Any], labels: LabelSet, fitted: Fitted | None) -> None:
-    """Writes parameters, labels and what was fitted."""
+    """Writes parameters, labels and what was fitted; one file for all of it where its name ends in .zip."""
+    if Path(path).suffix == PACKED:
+        _save_packed(Path(path), params, labels, fitted)
+        return
     if not isinstance(params["backbone"], str):
         raise SetScoreError("only a classifier whose backbone is given by name can be saved.")
+    content = content_of(params, labels, fitted)
+    if fitted is not None and fitted.known is not None and params["head"] != "none":
+        content |= _written(Path(path), fitted.readout, fitted.known)
+    write_json(path, FORMAT, content)
+
+
+def content_of(params: Mapping[str, Any], labels: LabelSet, fitted: Fitted | None) -> dict[str, Any]:
+    """What a file holds of a classifier, but for the arrays of a read-out, which lie beside it."""
     plain = {name: value for name, value in params.items() if value is not None or name not in MAY_BE_ABSENT}
     plain.pop("store", None)  # where answers are kept is a matter of this machine
     plain |= {
-        "backbone": with_allowances(params["backbone"], ()),
+        "backbone": with_allowances(name, ()) if isinstance(name := params["backbone"], str) else name.identity,
         "labels": labels.plain(),
         "template": Template.of(params["template"]).text,
         "verbalizer": asdict(Verbalizer.of(params["verbalizer"])),
@@ -53,7 +69,7 @@ def save(path: str | Path, params: Mapping[str, Any], labels: LabelSet, fitted: 
         plain["shortlist"] = fitted.shortlist
     if fitted is not None and fitted.blend is not None:
         plain["blend"] = fitted.blend
-    content = {
+    return {
         "params": plain,
         "calibration": None if fitted is None else fitted.calibration.state(),
         "learned": {} if fitted is None else dict(fitted.learned),
@@ -61,13 +77,12 @@ def save(path: str | Path, params: Mapping[str, Any], labels: LabelSet, fitted: 
         "readout": None,
         "arrays": None,
     }
-    if fitted is not None and fitted.known is not None and params["head"] != "none":
-        content |= _written(Path(path), fitted.readout, fitted.known)
-    write_json(path, FORMAT, content)
 
 
 def load(path: str | Path, allow: Sequence[str] = ()) -> tuple[dict[str, Any], Fitted | None]:
     """The parameters, and what was fitted or None. `allow` is the reader's consent, as in "remote-code"."""
+    if Path(path).suffix == PACKED:
+        return _load_packed(Path(path), allow)
     content = read_json(path, FORMAT, FIRST_FORMAT)
     try:
         _check_fields(content, "", CONTENT, absent=("format", "learned", "identity", "readout", "arrays"))
@@ -78,6 +93,45 @@ def load(path: str | Path, allow: Sequence[str] = ()) -> tuple[dict[str, Any], F
     except (SetScoreError, KeyError, TypeError, ValueError, AttributeError) as error:
         text = str(error) if isinstance(error, SetScoreError) else f"{type(error).__name__}: {error}"
         raise DataFileError(f"{path} is damaged: {text}") from error
+
+
+def _save_packed(path: Path, params: Mapping[str, Any], labels: LabelSet, fitted: Fitted | None) -> None:
+    """Both files in one, named like it."""
+    with TemporaryDirectory() as folder:
+        inner = Path(folder) / f"{path.stem}.json"
+        save(inner, params, labels, fitted)
+        data = io.BytesIO()
+        with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in sorted(Path(folder).iterdir()):
+                archive.writestr(zipfile.ZipInfo(file.name), file.read_bytes(), zipfile.ZIP_DEFLATED)
+    write_bytes(path, data.getvalue())
+
+
+def _load_packed(path: Path, allow: Sequence[str]) -> tuple[dict[str, Any], Fitted | None]:
+    """What `_save_packed` wrote. Names in the archive are not followed anywhere: there is one of each ending."""
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(io.BytesIO(read_limited(file, SAVED))) as archive:
+            kinds = {Path(name).suffix: name for name in archive.namelist()}
+            if len(kinds) != len(archive.namelist()) or ".json" not in kinds or not kinds.keys() <= {".json", ENDING}:
+                raise DataFileError(f"{path} must hold a .json file and perhaps a {ENDING} file, and nothing else.")
+            contents = {}
+            for kind, name in kinds.items():
+                with archive.open(name) as member:
+                    contents[kind] = read_limited(member, SAVED)  # type: ignore[arg-type]
+    except OSError as error:
+        raise DataFileError(f"the file {path} cannot be read: {error.strerror or error}.") from error
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, ValueError) as error:
+        if isinstance(error, DataFileError):
+            raise
+        raise DataFileError(f"{path} is damaged: {one_line(error)}") from error
+    with TemporaryDirectory() as folder:
+        inner = Path(folder) / "classifier.json"
+        for kind, content in contents.items():
+            inner.with_suffix(kind).write_bytes(content)
+        try:
+            return load(inner, allow)
+        except DataFileError as error:
+            raise DataFileError(str(error).replace(str(inner), str(path))) from error
 
 
 class FieldError(SetScoreError):

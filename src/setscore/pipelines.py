@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from setscore.backbones import BACKBONES, EMBEDDED, is_place, split_name
+from setscore.backbones import BACKBONES, EMBEDDED, Backbone, is_place, split_name
 from setscore.classifier import SetScoreClassifier
 from setscore.errors import LabelError, SetScoreError, TemplateError, unknown_name
+from setscore.predictions import Prediction
 from setscore.records import LabelSet
 
 TASK = "zero-shot-classification"
@@ -56,7 +57,7 @@ class ZeroShotPipeline:
     to 1; a single label has nothing to be compared with and keeps its own probability.
     """
 
-    model: str
+    model: str | Backbone
     attention: str
     competition: float | None = None
 
@@ -76,29 +77,38 @@ class ZeroShotPipeline:
         """
         if isinstance(candidate_labels, str):
             candidate_labels = [label.strip() for label in candidate_labels.split(",") if label.strip()]
+        texts = [sequences] if isinstance(sequences, str) else list(sequences)
+        classifier = self.classifier(candidate_labels, hypothesis_template)
+        found = classifier.classify(texts).checked()
+        found.scores.warn()
+        results = [
+            {"sequence": text, **ranked(prediction, multi_label=multi_label)}
+            for text, prediction in zip(texts, found, strict=True)
+        ]
+        return results[0] if isinstance(sequences, str) else results
+
+    def classifier(
+        self, candidate_labels: Sequence[str] | Mapping[str, str | None], hypothesis_template: str | None = None
+    ) -> SetScoreClassifier:
+        """The classifier that is asked; `ranked` makes of its predictions what the pipeline returns."""
         if not candidate_labels:
             raise LabelError("there are no candidate labels; give at least one.")
-        texts = [sequences] if isinstance(sequences, str) else list(sequences)
-        template = "express" if hypothesis_template is None else _as_question(hypothesis_template)
-        classifier = SetScoreClassifier(
+        return SetScoreClassifier(
             LabelSet.of(candidate_labels),
             backbone=self.model,
-            template=template,
+            template="express" if hypothesis_template is None else _as_question(hypothesis_template),
             attention=self.attention,
             competition=self.competition,
         )
-        if multi_label or len(candidate_labels) == 1:
-            probabilities = classifier.predict_proba(texts)
-        else:
-            probabilities = softmax(classifier.decision_function(texts), axis=1)
-        names = list(candidate_labels)
-        results = [_result(text, names, row) for text, row in zip(texts, probabilities, strict=True)]
-        return results[0] if isinstance(sequences, str) else results
 
 
-def _result(text: str, labels: Sequence[str], probabilities: Any) -> dict[str, Any]:
-    order = np.argsort(-probabilities, kind="stable")
-    return {"sequence": text, "labels": [labels[i] for i in order], "scores": [float(probabilities[i]) for i in order]}
+def ranked(prediction: Prediction, *, multi_label: bool) -> dict[str, list[Any]]:
+    """`labels`, the best first, and their `scores`."""
+    names, alone = list(prediction.log_odds), multi_label or len(prediction.log_odds) == 1
+    values = np.array(list((prediction.probabilities if alone else prediction.log_odds).values()))
+    scores = values if alone else softmax(values)
+    order = np.argsort(-scores, kind="stable")
+    return {"labels": [names[i] for i in order], "scores": [float(scores[i]) for i in order]}
 
 
 def _as_question(hypothesis: str) -> str:

@@ -1,7 +1,7 @@
 """The value at the end of the way: what was found for each document, whoever asked for it."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
@@ -47,6 +47,19 @@ class Prediction:
     def raw(self) -> dict[str, float]:
         """What the model alone answers to each question, whatever the other labels are: sigmoid(log-odds)."""
         return {name: float(expit(value)) for name, value in self.log_odds.items()}
+
+    def top(self, most: int | None) -> "Prediction":
+        """The same with the `most` likeliest labels alone; None keeps all."""
+        if most is None or len(self.probabilities) <= most:
+            return self
+        kept = set(sorted(self.probabilities, key=lambda name: -self.probabilities[name])[:most])
+        return replace(
+            self,
+            labels=tuple(name for name in self.labels if name in kept),
+            probabilities={name: value for name, value in self.probabilities.items() if name in kept},
+            log_odds={name: value for name, value in self.log_odds.items() if name in kept},
+            undecided=None if self.undecided is None else tuple(name for name in self.undecided if name in kept),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""

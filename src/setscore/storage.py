@@ -52,8 +52,12 @@ _LINE = 300  # characters of another library's message that are passed on
 
 def write_json(path: str | Path, form: str, content: dict[str, Any]) -> None:
     """Writes a JSON file whole or not at all."""
-    text = json.dumps({"format": form, **content}, indent=2, ensure_ascii=False, default=_plain)
-    write_bytes(Path(path), f"{text}\n".encode())
+    write_bytes(Path(path), f"{as_json({'format': form, **content})}\n".encode())
+
+
+def as_json(content: Any) -> str:
+    """Values of ours as a JSON text."""
+    return json.dumps(content, indent=2, ensure_ascii=False, default=_plain)
 
 
 def write_bytes(path: Path, data: bytes) -> None:

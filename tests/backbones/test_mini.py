@@ -265,3 +265,13 @@ def test_the_small_model_reads_who_wants_what():
     assert loaded.spec.name == "setscore-small"
     assert loaded.identity != load_backbone("setscore-mini").identity
     assert loaded.identity == load_backbone(str(default_folder("setscore-small"))).identity
+
+
+def test_the_environment_says_how_many_threads(monkeypatch):
+    """For processes that share a machine: each would take all cores."""
+    monkeypatch.setenv("SETSCORE_THREADS", "1")
+    backbone = load_backbone("setscore-mini")
+    assert backbone._session.get_session_options().intra_op_num_threads == 1
+    monkeypatch.setenv("SETSCORE_THREADS", "many")
+    with pytest.raises(BackboneError, match=r"SETSCORE_THREADS is a number of threads from 1, got 'many'\."):
+        load_backbone("setscore-mini")

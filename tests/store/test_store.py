@@ -18,6 +18,7 @@ import pytest
 import setscore.store
 from setscore.errors import DataFileError, SetScoreError
 from setscore.store import Entry, MemoryStore, StoreWarning, answered, digest, open_store
+from setscore.store.file import live_bytes
 from setscore.store.folder import FILE, FolderStore
 
 KEYS = [digest(number) for number in range(40)]
@@ -321,3 +322,45 @@ def test_a_place_that_is_no_folder_is_one_line(tmp_path, place):
         DataFileError, match=rf"^scores cannot be stored in .*/{place}: (File exists|Not a directory)\.$"
     ):
         FolderStore(tmp_path / place).get(KEYS)
+
+
+def test_a_store_holds_no_more_than_it_may(tmp_path):
+    """It forgets some answers, never the tables, and what it forgot is asked again."""
+    store = FolderStore(tmp_path, most=2 * 2**20)
+    store.put_table(Entry("experiment", "method", "part", "key", {}), b"result" * 1000)
+    keys = [digest("many", number) for number in range(9000)]
+    for start in range(0, 9000, 300):
+        store.put({key: np.full(50, float(start)) for key in keys[start : start + 300]})
+        assert live_bytes(store._file._database()) <= 2 * 2**20
+    kept = store.get(keys)
+    assert 3000 < len(kept) < 5000  # of about 430 bytes each
+    assert min(keys.index(key) for key in kept) < 1000  # by chance: some of the oldest are among them
+    assert store.table("key") == ({}, b"result" * 1000)
+    store._file._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert (tmp_path / FILE).stat().st_size < 2.2 * 2**20
+    asked = []
+    answered(store, keys, lambda places: asked.extend(places) or [np.zeros(50) for _ in places], 600)
+    assert len(asked) == 9000 - len(kept)
+    with pytest.raises(SetScoreError, match=r"a store holds at least 1 MiB, got 5 bytes\."):
+        FolderStore(tmp_path, most=5)
+
+
+def test_the_bound_goes_with_the_store(tmp_path):
+    store = open_store(tmp_path, 5 * 2**20)
+    assert open_store(tmp_path).most == pickle.loads(pickle.dumps(store)).most == 5 * 2**20
+    assert open_store(tmp_path, 6 * 2**20) is store
+    assert store.most == 6 * 2**20
+
+
+def test_a_file_that_was_cut_is_found_out_when_it_is_opened(tmp_path):
+    """Whatever is looked for, and wherever the cut is."""
+    store = FolderStore(tmp_path)
+    keys = [digest("many", number) for number in range(500)]
+    store.put({key: np.zeros(100) for key in keys})
+    store._file._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store.close()
+    whole = (tmp_path / FILE).stat().st_size
+    os.truncate(tmp_path / FILE, whole - 1)
+    again = FolderStore(tmp_path)
+    with pytest.warns(StoreWarning, match="damaged-1 now, and a new one is begun"):
+        assert again.get([digest("never asked")]) == {}

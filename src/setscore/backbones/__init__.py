@@ -4,6 +4,7 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
+from setscore.backbones import host
 from setscore.backbones.base import Attention, Backbone, BackboneSpec, Embedder, Emitter, MassReader
 from setscore.backbones.options import DEFAULT, RunOptions, split_name
 from setscore.backbones.specs import EMBEDDED, KNOWN, SPECS
@@ -119,7 +120,7 @@ def load_backbone(
     base, options = _parted(name, options)
     mode = _mode(backbone_spec(base, options), base, attention)
     backbone: Backbone = _module(base).load(
-        base, attention=mode, verbalizer=Verbalizer.of(verbalizer), threads=threads, options=options
+        base, attention=mode, verbalizer=Verbalizer.of(verbalizer), threads=threads or host.threads(), options=options
     )
     return backbone
 

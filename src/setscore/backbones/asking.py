@@ -114,16 +114,21 @@ def make_rows(documents: Documents, *, shared: bool, row_tokens: int) -> list[Ro
     return rows
 
 
-def make_batches(rows: Sequence[Row], *, shared: bool, batch_tokens: int) -> Iterator[list[Row]]:
-    """Rows of like length together, each batch within `batch_tokens` cells (a single longer row goes alone)."""
+def make_batches(rows: Sequence[Row], *, shared: bool, batch_tokens: int, grid: int = 1) -> Iterator[list[Row]]:
+    """Rows of one shape together, each batch within `batch_tokens` cells (a single larger row goes alone).
 
-    def size(row: Row) -> tuple[int, int, int]:
-        return (len(row.document), len(row.questions), row.longest)
+    Sums of floating-point numbers are rounded differently over rows of another length. So a row is as wide in a batch
+    as it is alone, its document rounded up to a multiple of `grid`, and no answer depends on what else was asked.
+    """
+
+    def shape(row: Row) -> tuple[int, int]:
+        return _up(len(row.document), grid) if shared else _up(len(row.document) + row.longest, grid), row.longest
 
     batch: list[Row] = []
-    for row in sorted(rows, key=size, reverse=True):
+    for row in sorted(rows, key=lambda row: (*shape(row), len(row.questions)), reverse=True):
         widened = [*batch, row]
-        if batch and _columns(widened, shared=shared) * len(widened) > batch_tokens:
+        cells = _columns(widened, shared=shared, grid=grid) * len(widened)
+        if batch and (shape(row)[: 1 + shared] != shape(batch[0])[: 1 + shared] or cells > batch_tokens):
             yield batch
             widened = [row]
         batch = widened
@@ -131,20 +136,25 @@ def make_batches(rows: Sequence[Row], *, shared: bool, batch_tokens: int) -> Ite
         yield batch
 
 
-def _columns(rows: Sequence[Row], *, shared: bool) -> int:
+def _up(length: int, grid: int) -> int:
+    return -(-length // grid) * grid
+
+
+def _columns(rows: Sequence[Row], *, shared: bool, grid: int) -> int:
     if not shared:
-        return max(len(row.document) + row.longest for row in rows)
-    return max(len(row.document) for row in rows) + max(len(row.questions) for row in rows) * max(
+        return _up(max(len(row.document) + row.longest for row in rows), grid)
+    return _up(max(len(row.document) for row in rows), grid) + max(len(row.questions) for row in rows) * max(
         row.longest for row in rows
     )
 
 
-def pack(rows: Sequence[Row], *, shared: bool) -> Packed:
+def pack(rows: Sequence[Row], *, shared: bool, grid: int = 1) -> Packed:
     """The arrays of one batch."""
-    width, length = max(len(row.document) for row in rows), max(row.longest for row in rows)
-    shape = (len(rows), _columns(rows, shared=shared))
+    width, length = _up(max(len(row.document) for row in rows), grid), max(row.longest for row in rows)
+    shape = (len(rows), _columns(rows, shared=shared, grid=grid))
     token_ids, positions, segments = (np.zeros(shape, dtype=np.int64) for _ in range(3))
-    slot_count = max(sum(len(question.slots) for question in row.questions) for row in rows)
+    # At least two: a product of one row only is computed by another kernel, which rounds in another way.
+    slot_count = max(2, *(sum(len(question.slots) for question in row.questions) for row in rows))
     slots = np.zeros((len(rows), slot_count), dtype=np.int64)
     owners = np.full((len(rows), slot_count), -1, dtype=np.int64)
     for b, row in enumerate(rows):

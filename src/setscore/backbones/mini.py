@@ -36,6 +36,7 @@ SPEC = MINI
 BATCH_TOKENS = 4096
 EMBEDDED_TOKENS = 2048  # of documents without questions: the same, measured for them
 MANIFEST_BYTES = 65_536  # that are read of it
+GRID = 16  # documents are as wide as a multiple of this: many share a batch, and none is rounded by its neighbours
 ROW_TOKENS = 2048  # beyond this, attention of a row's questions costs more than reading the document again
 
 
@@ -206,27 +207,27 @@ class MiniBackbone(AskingBackbone):
     def _packed(self, documents: Documents) -> Iterator[tuple[list[Row], Packed]]:
         shared = self.attention == "shared"
         rows = make_rows(documents, shared=shared, row_tokens=ROW_TOKENS)
-        for batch in make_batches(rows, shared=shared, batch_tokens=BATCH_TOKENS):
-            yield batch, pack(batch, shared=shared)
+        for batch in make_batches(rows, shared=shared, batch_tokens=BATCH_TOKENS, grid=GRID):
+            yield batch, pack(batch, shared=shared, grid=GRID)
 
 
 def embedding_batches(
     rows: Sequence[Tokens], batch_tokens: int = EMBEDDED_TOKENS
 ) -> Iterator[tuple[list[int], dict[str, IntArray]]]:
-    """Numbers of rows of like length, and what the graph is fed for their embeddings: no slot, so no head."""
-    batch: list[int] = []
-    for number in sorted(range(len(rows)), key=lambda number: -len(rows[number])):
-        if batch and (len(batch) + 1) * len(rows[batch[0]]) > batch_tokens:
-            yield batch, _bare_inputs([rows[place] for place in batch])
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch, _bare_inputs([rows[place] for place in batch])
+    """Numbers of rows of one width, and what the graph is fed for their embeddings: no slot, so no head."""
+    by_width: dict[int, list[int]] = {}  # a row is as wide in a batch as it is alone, so that its vector is the same
+    for number, row in enumerate(rows):
+        by_width.setdefault(-(-len(row) // GRID) * GRID, []).append(number)
+    for width, numbers in by_width.items():
+        size = max(1, batch_tokens // width)
+        for start in range(0, len(numbers), size):
+            batch = numbers[start : start + size]
+            yield batch, _bare_inputs([rows[place] for place in batch], width)
 
 
-def _bare_inputs(rows: Sequence[Tokens]) -> dict[str, IntArray]:
-    """Rows of token ids, the longest first, as documents without questions."""
-    shape = (len(rows), len(rows[0]))
+def _bare_inputs(rows: Sequence[Tokens], width: int) -> dict[str, IntArray]:
+    """Rows of token ids as documents without questions."""
+    shape = (len(rows), width)
     token_ids, segments = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     for place, row in enumerate(rows):
         token_ids[place, : len(row)], segments[place, : len(row)] = row, 1

@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 from setscore import __version__
 from setscore.cli.attention import compare_attention
 from setscore.cli.baseline import baseline
+from setscore.cli.batch import batch
 from setscore.cli.calibrate import calibrate
 from setscore.cli.classify import classify
 from setscore.cli.compare import compare
@@ -24,12 +25,14 @@ from setscore.cli.console import errors, literal, open_streams, remark, settle_s
 from setscore.cli.datasets import datasets
 from setscore.cli.diagnose import diagnose
 from setscore.cli.ensemble import ensemble
+from setscore.cli.estimate import estimate
 from setscore.cli.evaluate import evaluate
 from setscore.cli.headroom import headroom
 from setscore.cli.models import models
 from setscore.cli.report import report
 from setscore.cli.reproduce import reproduce
 from setscore.cli.run import run
+from setscore.cli.serve import serve_command
 from setscore.cli.shortlist import shortlist
 from setscore.cli.suggest import suggest
 from setscore.cli.sweep import sweep
@@ -39,10 +42,13 @@ MISTAKE, OURS, INTERRUPTED = 2, 70, 130
 
 USE: dict[str, Callable[..., None]] = {
     "classify": classify,
+    "batch": batch,
+    "estimate": estimate,
     "suggest": suggest,
     "calibrate": calibrate,
     "evaluate": evaluate,
     "diagnose": diagnose,
+    "serve": serve_command,
     "models": models,
 }
 RESEARCH: dict[str, Callable[..., None]] = {
@@ -58,7 +64,7 @@ RESEARCH: dict[str, Callable[..., None]] = {
     "baseline": baseline,
     "datasets": datasets,
 }
-WITHOUT_ARGUMENTS = ("models", "datasets")  # do something when called bare; the others show their help
+WITHOUT_ARGUMENTS = ("models", "datasets", "serve")  # do something when called bare; the others show their help
 
 
 class Commands(TyperGroup):

@@ -185,22 +185,8 @@ def _whole() -> Iterator[None]:
 
 def _top(line: Line, most: int | None) -> Line:
     """With the `most` likeliest labels alone."""
-    found = line.prediction
-    if most is None or len(found.probabilities) <= most:
-        return line
-    likeliest = set(sorted(found.probabilities, key=lambda name: -found.probabilities[name])[:most])
-
-    def among(values: Mapping[str, float]) -> dict[str, float]:
-        return {name: value for name, value in values.items() if name in likeliest}
-
-    cut = replace(
-        found,
-        labels=tuple(name for name in found.labels if name in likeliest),
-        probabilities=among(found.probabilities),
-        log_odds=among(found.log_odds),
-        undecided=None if found.undecided is None else tuple(name for name in found.undecided if name in likeliest),
-    )
-    return replace(line, prediction=cut, raw=among(line.raw))
+    cut = line.prediction.top(most)
+    return replace(line, prediction=cut, raw={name: value for name, value in line.raw.items() if name in cut.asked})
 
 
 def _rounded(values: Mapping[str, float]) -> dict[str, float]:

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
 from setscore.datasets.dataset import Ids
 from setscore.datasets.files import ending, open_parquet
 from setscore.datasets.formats import FORMATS, LONG, Record, Table, open_table, table_of
+from setscore.datasets.remote import RemoteFile, located
 from setscore.errors import DataFileError, brief
 from setscore.records import Document, text_problem
 from setscore.storage import MIB, ROW, listed
@@ -56,8 +58,10 @@ def text_rows(texts: Iterable[object]) -> Iterator[InputRow]:
         yield InputRow(number, str(number), None if problem else Document(str(text), str(number)), problem)
 
 
-def read_documents(path: str | Path, columns: Columns = Columns(), *, suffix: str | None = None) -> Iterator[InputRow]:
-    """Rows of a file, one at a time, by its ending or by `suffix`.
+def read_documents(
+    path: str | Path, columns: Columns = Columns(), *, suffix: str | None = None, skip: int = 0
+) -> Iterator[InputRow]:
+    """Rows of a file or an address such as s3://bucket/file.csv, one at a time, by its ending or by `suffix`.
 
     .txt          a document a line; empty lines at the end are none, one between others is, and cannot be used
     .csv, .tsv    with a header
@@ -65,10 +69,12 @@ def read_documents(path: str | Path, columns: Columns = Columns(), *, suffix: st
     .parquet      columns (extra "hub")
     .xlsx         the first sheet of an Excel file, its first row the header (extra "excel")
 
-    All but the last two may be compressed (.gz, .xz), and be in UTF-16 with a byte order mark.
+    All but the last two may be compressed (.gz, .xz, .zst), and be in UTF-16 with a byte order mark. The first `skip`
+    rows are left out; in Parquet they are not even read.
     """
-    with open_table(Path(path), suffix) as table:
-        yield from _rows(table, columns)
+    with open_table(located(path), suffix, skip) as table:
+        rows = _rows(table, columns)
+        yield from islice(rows, max(0, skip - table.skipped), None)
 
 
 def read_stream(stream: TextIO, suffix: str | None = None, columns: Columns = Columns()) -> Iterator[InputRow]:
@@ -81,13 +87,15 @@ def read_stream(stream: TextIO, suffix: str | None = None, columns: Columns = Co
 
 def count_documents(path: str | Path, columns: Columns = Columns(), *, suffix: str | None = None) -> int | None:
     """How many rows `read_documents` will give, where that is cheap to know; else None, and where it cannot be read."""
-    path = Path(path)
-    kind = suffix or ending(path)
+    found = located(path)
+    kind = suffix or ending(found)
     try:
         if kind == ".parquet":
-            with open_parquet(path) as file:
+            with open_parquet(found) as file:
                 return int(file.metadata.num_rows)
-        if kind not in DOCUMENT_FILES or path.suffix.lower() != kind or path.stat().st_size > COUNTED:
+        if isinstance(found, RemoteFile) or kind not in DOCUMENT_FILES or found.suffix.lower() != kind:
+            return None
+        if found.stat().st_size > COUNTED:
             return None
         return sum(1 for _ in read_documents(path, columns, suffix=suffix))
     except (DataFileError, OSError):

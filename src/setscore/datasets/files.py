@@ -16,11 +16,26 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
+from setscore.datasets.remote import RemoteFile
 from setscore.errors import DataFileError, MissingExtraError, SetScoreError, brief
 from setscore.storage import MIB, ROW, Limits, encoding_of, megabytes, one_line, parse_json, read_limited
 
-OPENERS: Mapping[str, Callable[..., Any]] = {"": open, ".xz": lzma.open, ".gz": gzip.open}
-PACKED = tuple(filter(None, OPENERS))
+
+def _zstd(file: BinaryIO) -> BinaryIO:
+    try:
+        arrow = importlib.import_module("pyarrow")
+    except ImportError as error:
+        raise MissingExtraError("a file that ends in .zst", "batch") from error
+    return io.BufferedReader(arrow.CompressedInputStream(arrow.PythonFile(file, "r"), "zstd"))
+
+
+UNPACKERS: Mapping[str, Callable[[BinaryIO], Any]] = {
+    "": lambda file: file,
+    ".xz": lzma.LZMAFile,
+    ".gz": lambda file: gzip.GzipFile(fileobj=file),
+    ".zst": _zstd,
+}
+PACKED = tuple(filter(None, UNPACKERS))
 LINED = (".txt", ".csv", ".tsv", ".jsonl", ".json")  # texts, which may be compressed
 DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
 WHOLE = Limits(size=256 * MIB)  # a publisher's file that is read whole
@@ -34,7 +49,7 @@ class MissingFilesError(DataFileError):
 
 def find(folder: Path, *names: str) -> Path | None:
     """The first of `names` that is in the folder, as it is or compressed."""
-    candidates = (folder / f"{name}{ending}" for name in names for ending in OPENERS)
+    candidates = (folder / f"{name}{ending}" for name in names for ending in UNPACKERS)
     return next((path for path in candidates if path.is_file()), None)
 
 
@@ -56,14 +71,15 @@ def missing(folder: Path, *names: str) -> MissingFilesError:
     return MissingFilesError(f"{wanted} (plain, .xz or .gz) was looked for in {folder}, but {held}.")
 
 
-def open_binary(path: Path) -> BinaryIO:
+@contextmanager
+def open_binary(path: Path | RemoteFile) -> Iterator[BinaryIO]:
     """The content, decompressed."""
-    opener = OPENERS.get(path.suffix, open)
     try:
-        file: BinaryIO = opener(path, "rb")
+        file = path.open("rb")
     except OSError as error:
         raise DataFileError(f"{path} cannot be read: {error.strerror or error}.") from error
-    return file
+    with file, UNPACKERS.get(path.suffix, UNPACKERS[""])(file) as unpacked:
+        yield unpacked
 
 
 def read_bytes(path: Path) -> bytes:
@@ -232,14 +248,14 @@ def _table(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def open_parquet(path: Path) -> Iterator[Any]:
+def open_parquet(path: Path | RemoteFile) -> Iterator[Any]:
     """pyarrow's ParquetFile; its errors, here and while it is read, are ours."""
     try:
         parquet = importlib.import_module("pyarrow.parquet")
     except ImportError as error:
         raise MissingExtraError(f"the Parquet file {path.name}", "hub") from error
     try:
-        with parquet.ParquetFile(path) as file:
+        with path.open("rb") as opened, parquet.ParquetFile(opened) as file:
             yield file
     except (OSError, ValueError) as error:  # pyarrow's own errors derive from these
         if isinstance(error, SetScoreError):
@@ -263,7 +279,7 @@ def class_names(indices: Sequence[Any], names: Sequence[str], where: str) -> tup
     return tuple(names[index] if 0 <= index < len(names) else f"number {index}" for index in indices)
 
 
-def ending(path: Path) -> str:
+def ending(path: Path | RemoteFile) -> str:
     """.csv of data.csv, and of data.csv.gz; .parquet.gz is what it says, which nothing reads."""
     last = path.suffix.lower()
     inner = Path(path.stem).suffix.lower()

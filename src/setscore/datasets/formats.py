@@ -7,7 +7,7 @@
     .parquet      columns (extra "hub")
     .xlsx         the first sheet, its first row the header (extra "excel")
 
-The first five are texts: they may be compressed (.gz, .xz), and come from a stream as well.
+The first five are texts: they may be compressed (.gz, .xz, .zst), and come from a stream as well.
 """
 
 import csv
@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -31,6 +31,7 @@ from setscore.datasets.files import (
     twice,
 )
 from setscore.datasets.json_array import json_array
+from setscore.datasets.remote import RemoteFile
 from setscore.datasets.workbook import open_workbook
 from setscore.errors import DataFileError, brief
 from setscore.storage import ROW, encoding_of, megabytes, one_line, parse_json
@@ -57,11 +58,15 @@ class Table:
     kind: str  # as a message names it
     records: Iterator[Record]
     header: tuple[str, ...] | None = None
+    skipped: int = 0  # rows at the beginning that were not read
 
 
 @contextmanager
-def open_table(path: Path, suffix: str | None = None) -> Iterator[Table]:
-    """The rows of a file, by its ending or by `suffix`; they are to be read inside of the `with`."""
+def open_table(path: Path | RemoteFile, suffix: str | None = None, skip: int = 0) -> Iterator[Table]:
+    """The rows of a file, by its ending or by `suffix`; they are to be read inside of the `with`.
+
+    As many as can be left out at no cost of the first `skip` are.
+    """
     suffix = suffix or ending(path)
     if suffix not in FORMATS:
         raise DataFileError(f"a file of documents ends in {', '.join(FORMATS)}; got {path.name!r}.")
@@ -71,7 +76,7 @@ def open_table(path: Path, suffix: str | None = None) -> Iterator[Table]:
         raise DataFileError(f"the file {path} cannot be read: {error.strerror}.") from error
     try:
         if suffix in TABLES:
-            with TABLES[suffix](path) as table:
+            with TABLES[suffix](path, skip) as table:
                 yield table
         else:
             with open_binary(path) as file, _decoding(file) as stream:
@@ -227,15 +232,23 @@ def named(header: Iterable[str], kind: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def _parquet(path: Path) -> Iterator[Table]:
+def _parquet(path: Path | RemoteFile, skip: int) -> Iterator[Table]:
     with open_parquet(path) as file:
         header = named(file.schema_arrow.names, "Parquet file")
-        values = (row for batch in file.iter_batches(batch_size=BATCH) for row in batch.to_pylist())
-        yield Table("Parquet file", (Record(number, row) for number, row in enumerate(values, start=1)), header)
+        sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+        ends = list(accumulate(sizes))
+        first = sum(end <= skip for end in ends)
+        skipped = ends[first - 1] if first else 0
+        groups = list(range(first, len(sizes)))
+        values = (row for batch in file.iter_batches(BATCH, row_groups=groups) for row in batch.to_pylist())
+        records = (Record(number, row) for number, row in enumerate(values, start=skipped + 1))
+        yield Table("Parquet file", records, header, skipped)
 
 
 @contextmanager
-def _workbook(path: Path) -> Iterator[Table]:
+def _workbook(path: Path | RemoteFile, skip: int) -> Iterator[Table]:  # noqa: ARG001 -- its rows have to be read
+    if isinstance(path, RemoteFile):
+        raise DataFileError(f"an Excel file is read from this machine alone; copy {path} here, or save it as CSV.")
     with open_workbook(path) as rows:
         first = list(next(rows, ()))
         if not first:
@@ -262,5 +275,6 @@ TEXTS: dict[str, Callable[[TextIO], Table]] = {
     ".jsonl": lambda stream: Table("JSONL", _json_lines(stream)),
     ".json": lambda stream: Table("JSON", _json_list(stream)),
 }
-TABLES: dict[str, Callable[[Path], AbstractContextManager[Table]]] = {".parquet": _parquet, ".xlsx": _workbook}
+Opener = Callable[[Path | RemoteFile, int], AbstractContextManager[Table]]
+TABLES: dict[str, Opener] = {".parquet": _parquet, ".xlsx": _workbook}
 FORMATS = (*TEXTS, *TABLES)

@@ -92,7 +92,7 @@ def load_files(
         raise DataFileError(f"the file {path} does not exist.")
     inventory = labels if isinstance(labels, LabelSet) else read_labels(labels)
     columns = _Columns(text_column, labels_column, id_column, group_column)
-    names = partial(_names, separator=separator, known=frozenset(inventory.names))
+    names = partial(split_names, separator=separator, known=frozenset(inventory.names))
     try:
         rows = list(READERS[suffix](path, columns.required))
     except MissingColumnError as error:
@@ -119,7 +119,7 @@ def load_files(
     return Dataset(name or path.name, split, texts, ids, inventory, gold, notes + ignored, groups)
 
 
-def _names(text: str, *, separator: str | None, known: frozenset[str]) -> list[str]:
+def split_names(text: str, *, separator: str | None = None, known: frozenset[str]) -> list[str]:
     """The names of labels in one text."""
     if separator is None:
         if text.strip() in known:  # a name may hold a comma

@@ -26,12 +26,15 @@ TOLD_AFTER = 5.0  # seconds of waiting
 Ask = Callable[[Sequence[int]], Sequence[FloatArray]]  # the answers to the keys at these places
 
 
-def open_store(source: Any) -> Store:
-    """A store by the folder that holds it, which is made where it is not there; a Store is taken as it is."""
+def open_store(source: Any, most: int | None = None) -> Store:
+    """A store by the folder that holds it, which is made where it is not there; a Store is taken as it is.
+
+    `most` are the bytes that a folder may hold; with more, answers are forgotten. Without it, 16 GiB.
+    """
     if isinstance(source, str | os.PathLike):
         from setscore.store.folder import FolderStore
 
-        return FolderStore.at(Path(source))
+        return FolderStore.at(Path(source), most)
     if not hasattr(source, "claim"):
         raise SetScoreError(f"a store is a folder or a Store such as MemoryStore(), got {source!r}.")
     found: Store = source

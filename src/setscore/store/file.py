@@ -22,6 +22,7 @@ FILE, LOCK = "scores.sqlite", "scores.lock"
 APPLICATION = 0x53455453  # "SETS", in the header of the file
 VERSION = 1
 BUSY_SECONDS = 60.0
+LARGEST_LOG = 64 << 20  # bytes of the file beside it that are kept when what it held has been moved
 LITTLE_ROOM = 1 << 20  # bytes; with less on the disk, whatever cannot be written is for want of room
 SCHEMA = """
 CREATE TABLE answers (key BLOB PRIMARY KEY, answer BLOB NOT NULL) WITHOUT ROWID;
@@ -107,6 +108,7 @@ class StoreFile:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._locks = self.locks()
         with self._locks.opening():
+            _check_whole(self.path)
             db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
             try:
                 _prepare(db)
@@ -167,6 +169,7 @@ def _prepare(db: sqlite3.Connection) -> None:
     """The settings of a connection, and the tables of a file that is new."""
     _check(db)
     db.execute("PRAGMA journal_mode = WAL")
+    db.execute(f"PRAGMA journal_size_limit = {LARGEST_LOG}")
     db.execute("PRAGMA synchronous = NORMAL")  # a kill loses nothing; a power cut the last answers, never the file
     if _is_new(db):
         with transaction(db):
@@ -185,6 +188,30 @@ def _check(db: sqlite3.Connection) -> None:
         raise _OtherLayoutError(str(version))
 
 
+def _check_whole(path: Path) -> None:
+    """A file that was cut is found out when it is opened, not when an answer that is gone is looked for.
+
+    Its header says how many pages it has. While pages wait in the file beside it, both may differ for good reasons.
+    """
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+        waiting = Path(f"{path}-wal")
+        if len(header) < 100 or (waiting.exists() and waiting.stat().st_size):
+            return
+        page = int.from_bytes(header[16:18]) or 1
+        pages, counts = int.from_bytes(header[28:32]), header[24:28] == header[92:96]
+        if counts and path.stat().st_size < pages * (65536 if page == 1 else page):
+            raise DamagedError
+    except FileNotFoundError:
+        return
+
+
+def live_bytes(db: sqlite3.Connection) -> int:
+    """What the file holds; pages that are free again are used before it grows."""
+    return (_pragma(db, "page_count") - _pragma(db, "freelist_count")) * _pragma(db, "page_size")
+
+
 def _is_new(db: sqlite3.Connection) -> bool:
     (objects,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
     return objects == 0 and _pragma(db, "application_id") == 0
@@ -198,6 +225,7 @@ def _pragma(db: sqlite3.Connection, name: str) -> int:
 def _is_store(path: Path) -> bool:
     """Whether a file that was found damaged has been replaced by now."""
     try:
+        _check_whole(path)
         db = sqlite3.connect(path, timeout=BUSY_SECONDS)
         try:
             _check(db)

@@ -5,6 +5,7 @@ Each operation is one transaction, so a process that is killed leaves whole answ
 
 import json
 import os
+import secrets
 import sqlite3
 import zlib
 from collections.abc import Mapping, Sequence
@@ -13,33 +14,47 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from setscore.errors import SetScoreError
 from setscore.records import FloatArray
+from setscore.storage import MIB, megabytes
 from setscore.store.base import Entry, check_finite
-from setscore.store.file import FILE, DamagedError, StoreFile, transaction
+from setscore.store.file import FILE, DamagedError, StoreFile, live_bytes, transaction
 
 __all__ = ["FILE", "FolderStore"]
 
 CHUNK = 500  # keys in one statement
+MOST, LEAST = 16 * 1024 * MIB, MIB  # bytes
+STRETCHES = 256  # into which keys fall by their first byte
+ROOM = 32  # a full store makes room for one part in so many
 
 
 class FolderStore:
-    """The store in `folder`, for as many processes as use it."""
+    """The store in `folder`, for as many processes as use it.
 
-    def __init__(self, folder: Path) -> None:
-        self._file = StoreFile(folder)
+    most  bytes that it may hold; with more, some of the answers are forgotten, chosen by chance. A sweep asks the same
+          questions in the same order over and over: a store that forgot what was used longest ago would have forgotten
+          each of them just before it is asked again. Finished tables are results, and stay.
+    """
+
+    def __init__(self, folder: Path, most: int = MOST) -> None:
+        if most < LEAST:
+            raise SetScoreError(f"a store holds at least {megabytes(LEAST)}, got {megabytes(most)}.")
+        self._file, self.most = StoreFile(folder), most
 
     _stores: ClassVar[dict[Path, "FolderStore"]] = {}  # of this process, so that a folder is opened once
 
     @classmethod
-    def at(cls, folder: Path) -> "FolderStore":
-        """The one store of this process for a folder."""
-        return cls._stores.setdefault(Path(os.path.abspath(folder)), cls(folder))
+    def at(cls, folder: Path, most: int | None = None) -> "FolderStore":
+        """The one store of this process for a folder; without `most` it keeps the bound that it has."""
+        store = cls._stores.setdefault(Path(os.path.abspath(folder)), cls(folder, most or MOST))
+        store.most = most or store.most
+        return store
 
     def __deepcopy__(self, memo: dict[int, object]) -> "FolderStore":
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FolderStore, (self._file.folder,)
+        return FolderStore, (self._file.folder, self.most)
 
     def __str__(self) -> str:
         return str(self._file.shown)
@@ -66,6 +81,7 @@ class FolderStore:
             with transaction(db):
                 db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?)", packed)
                 _give_up(db, list(answers))
+                _forget(db, self.most)
 
         self._file.do(write)
         self._file.leave(answers)
@@ -150,6 +166,19 @@ def _rows(db: sqlite3.Connection, select: str, keys: Sequence[bytes]) -> list[tu
 
 def _give_up(db: sqlite3.Connection, keys: Sequence[bytes]) -> None:
     db.executemany("DELETE FROM claims WHERE key = ?", [(key,) for key in keys])
+
+
+def _forget(db: sqlite3.Connection, most: int) -> None:
+    """Removes answers until there is some room again. Keys are digests, so a stretch of them is drawn by chance."""
+    if live_bytes(db) <= most:
+        return
+    start = secrets.randbelow(STRETCHES)
+    for number in range(STRETCHES):
+        if live_bytes(db) <= most - most // ROOM:
+            return
+        stretch = (start + number) % STRETCHES
+        first, last = bytes([stretch]), bytes([stretch]) + b"\xff" * 32
+        db.execute("DELETE FROM answers WHERE key BETWEEN ? AND ?", (first, last))
 
 
 def _packed(key: bytes, answer: FloatArray) -> bytes:

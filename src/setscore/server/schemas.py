@@ -1,0 +1,168 @@
+"""The shapes of requests and answers. What the types allow is taken; all else is refused before anything is asked."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+
+# Neither blank nor with blanks around it, in Python's sense, so that no two names are one.
+Name = Annotated[StrictStr, Field(pattern=r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$")]
+Solid = Annotated[StrictStr, Field(pattern=r"[^\s\x00-\x1f\x7f-\x9f]")]  # not blank
+Share = Annotated[StrictFloat, Field(ge=0, le=1)]
+
+
+def _whole(value: object) -> object:
+    """In JSON 3.0 is a whole number too."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Count = Annotated[StrictInt, Field(ge=1, le=100_000), BeforeValidator(_whole)]
+
+
+class Strict(BaseModel):
+    """No field but those that are named."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class LabelIn(Strict):
+    """A label: its name, what it means, and the label it is a kind of."""
+
+    name: Name
+    description: Name | None = None
+
+
+class DocumentIn(Strict):
+    """A text; `id` comes back with its answer, `candidates` are the labels to ask of it."""
+
+    text: StrictStr
+    id: Name | None = None
+    candidates: Annotated[list[Name], Field(min_length=1)] | None = None
+
+
+Documents = Annotated[list[StrictStr | DocumentIn], Field(min_length=1, description="Texts, or objects with a text.")]
+Labels = Annotated[
+    dict[Name, Name | None],
+    Field(
+        min_length=1,
+        description="Names, each with a description or null.",
+        examples=[{"oil": None}],
+        json_schema_extra={"additionalProperties": False},  # names that are none
+    ),
+]
+
+
+class Asked(Strict):
+    """Documents for the labels that the server was started with."""
+
+    documents: Documents
+    threshold: Annotated[Share | None, Field(description="The probability from which a label applies.")] = None
+    top_k: Count | None = None
+
+
+class AskedLabels(Asked):
+    """Documents and the labels to ask of them."""
+
+    labels: Labels
+    competition: Annotated[Share | None, Field(description="How much labels compete; 0 asks each for itself.")] = None
+
+
+class AskedClassifier(Asked):
+    """Documents and the name of a classifier that the server was started with."""
+
+    classifier: Annotated[Name, Field(description="Its name, as /info lists it.")]
+
+
+class Explained(Strict):
+    """A text whose sentences are weighed."""
+
+    text: Solid
+    labels: Labels | None = None
+    classifier: Name | None = None
+
+
+class PredictionOut(BaseModel):
+    """What was found for one document; with an `error`, nothing else was."""
+
+    id: str
+    labels: list[str] = []
+    probabilities: dict[str, float] = {}
+    log_odds: dict[str, float] = {}
+    truncated: bool = False
+    undecided: list[str] | None = None
+    error: str | None = None
+    regime: Literal["zero-shot", "calibrated", "learned"]
+
+
+class Answer(BaseModel):
+    predictions: list[PredictionOut]
+
+
+class Sentence(BaseModel):
+    """Characters [start, end) of the text, and by label the log-odds with them minus those without them."""
+
+    start: int
+    end: int
+    weights: dict[str, float]
+
+
+class Explanation(BaseModel):
+    prediction: PredictionOut
+    sentences: list[Sentence]
+
+
+class Refusal(BaseModel):
+    error: str
+    error_type: str
+
+
+# Hugging Face
+
+
+class ZeroShotParameters(Strict):
+    candidate_labels: Annotated[list[Name], Field(min_length=1, json_schema_extra={"uniqueItems": True})]
+    hypothesis_template: Annotated[StrictStr, Field(pattern=r"^[^{}\x00-\x1f]*\{\}[^{}\x00-\x1f]*$")] | None = None
+    multi_label: StrictBool | None = None
+
+
+class ZeroShot(Strict):
+    """What `huggingface_hub.InferenceClient.zero_shot_classification` sends."""
+
+    inputs: Solid
+    parameters: ZeroShotParameters
+
+
+class Scored(BaseModel):
+    label: str
+    score: float
+
+
+# text-embeddings-inference
+
+
+class Rerank(Strict):
+    """Texts to put in order by how much each is about the query."""
+
+    query: Solid
+    texts: Annotated[list[Solid], Field(min_length=1)]
+    raw_scores: StrictBool = False
+    return_text: StrictBool = False
+    truncate: StrictBool | None = None
+    truncation_direction: Literal["left", "right", "Left", "Right"] | None = None
+
+
+class Ranked(BaseModel):
+    index: int
+    score: float
+    text: str | None = None
+
+
+Pair = Annotated[list[Solid], Field(min_length=1, max_length=2)]
+
+
+class Predict(Strict):
+    """A text; a pair of a text and a label; or a list of lists of one or two of them."""
+
+    inputs: Solid | Pair | Annotated[list[Pair], Field(min_length=1)]
+    raw_scores: StrictBool = False
+    truncate: StrictBool | None = None
+    truncation_direction: Literal["left", "right", "Left", "Right"] | None = None

@@ -1,0 +1,17 @@
+import pytest
+from batches import rows, write_csv
+
+from setscore.backbones import BACKBONES
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fake():
+    """The backbone `fake`, for as long as these tests need it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(BACKBONES, "fake", "fake_module")
+        yield
+
+
+@pytest.fixture
+def source(tmp_path):
+    return write_csv(tmp_path / "in.csv", rows(300))
