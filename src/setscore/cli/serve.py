@@ -11,7 +11,7 @@ import typer
 
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
-from setscore.cli.classify import Allow, Labels
+from setscore.cli.classify import Labels
 from setscore.cli.console import remark
 from setscore.errors import DataFileError, FewDocumentsWarning, SetScoreError, TruncationWarning
 from setscore.server import Limits, Settings, serve
@@ -68,7 +68,7 @@ def serve_command(
         list[Path] | None,
         typer.Option(help="A saved classifier, asked by the name of its file. May be repeated.", show_default=False),
     ] = None,
-    allow: Allow = None,
+    allow: options.Allow = None,
     host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8080,
     projects: Annotated[Path, typer.Option(help="The file that keeps the projects of the page.")] = PROJECTS,

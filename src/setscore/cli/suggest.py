@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from setscore.cli import options
-from setscore.cli.classify import Allow, Classifier, Labels, model_of
+from setscore.cli.classify import Classifier, Labels, model_of
 from setscore.cli.console import literal, progress, remark, results, watch_steps
 from setscore.datasets import Columns, read_documents
 from setscore.datasets.dataset import left_out
@@ -35,7 +35,7 @@ def suggest(
         typer.Option("--output", "-o", help="A .csv file for them, with an empty column `labels` to fill in."),
     ] = None,
     classifier: Classifier = None,
-    allow: Allow = None,
+    allow: options.Allow = None,
     asked: options.Model,
     text_column: Annotated[str, typer.Option(help="Column or field with the text.")] = "text",
     id_column: options.IdColumn = None,
