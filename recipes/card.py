@@ -14,8 +14,10 @@ from typing import Any
 import yaml
 
 from recipes import HERE
+from recipes.sources.judged import NAME
 from recipes.sources.natural import load_tasks
 from recipes.sources.written import SOURCE as WRITTEN
+from setscore.backbones.specs import KNOWN
 from setscore.experiments.diagnosis_words import STRONG_SLOT
 
 TEXT = (HERE / "card.md").read_text()
@@ -33,7 +35,7 @@ def main() -> None:
     read = {name: json.loads((arguments.run / f"{name}.json").read_text()) for name in ("summary", "sanity")}
     parity = json.loads(arguments.parity.read_text())
     results = json.loads(arguments.results.read_text()) if arguments.results else None
-    runs = [log_end(path) for path in sorted(arguments.run.glob("run-*-*/log.jsonl"))]
+    runs = [log_end(path) for path in sorted(arguments.run.glob("run-*/log.jsonl"))]
     text = card(arguments.model, read["summary"], read["sanity"], parity, runs, results=results, note=arguments.note)
     arguments.out.write_text(text)
 
@@ -61,7 +63,10 @@ def card(
         "parameters": described["shape"]["parameters"],
         "started": described["started"],
         "role": described["role"],
-        "written": f"{sum(n for source, n in by_source.items() if source.startswith(WRITTEN)):,}",
+        "temperature": KNOWN[f"setscore-{model}"].temperature,
+        "competition": KNOWN[f"setscore-{model}"].competition,
+        "written": f"{read_by_hand(by_source) - judged(by_source):,}",
+        "judged": f"{judged(by_source):,}",
         "rows": f"{summary['rows']:,}",
         "documents": f"{summary['documents']:,}",
         "sources": len(by_source),
@@ -69,7 +74,7 @@ def card(
         "copied": sum(copied.values()),
         "worded": len(worded),
         "more": more(summary),
-        "toy": toy(runs),
+        "toy": toy(runs, model),
         "note": f"\n{textwrap.fill(note, 120)}\n" if note else "",
         "checked": "" if summary["evaluation_documents_checked"] else " (not checked in this run)",
         "tasks": len(load_tasks(HERE / "tasks")),
@@ -91,6 +96,14 @@ def card(
     if "<<" in text:
         raise ValueError(f"the card has a place that nothing fills: {text[text.index('<<') :][:40]!r}.")
     return text
+
+
+def read_by_hand(by_source: dict[str, int]) -> int:
+    return sum(n for source, n in by_source.items() if source.startswith(WRITTEN))
+
+
+def judged(by_source: dict[str, int]) -> int:
+    return sum(n for source, n in by_source.items() if source.startswith(f"{WRITTEN}{NAME}-"))
 
 
 def slot_table(layouts: dict[str, list[float]]) -> str:
@@ -115,9 +128,10 @@ def more(summary: dict[str, Any]) -> str:
     return "".join(lines)
 
 
-def toy(runs: list[dict[str, Any]]) -> str:
+def toy(runs: list[dict[str, Any]], model: str) -> str:
     """A warning, where runs were shorter than they should be."""
-    short = min(run["step"] for run in runs) < configuration()["written"]["steps"]
+    least = min(each["steps"] for each in configuration()["models"][model]["rounds"].values() if "steps" in each)
+    short = min(run["step"] for run in runs) < least
     return f"\n**A toy: {len(runs)} runs that were cut short, not the ones below.**\n" if short else ""
 
 
@@ -126,23 +140,16 @@ def configuration() -> dict[str, Any]:
 
 
 def settings(model: str) -> str:
-    """The runs of the configuration, one line each mixture."""
-    config = configuration()
-    rounds, language, last = config["models"][model]["rounds"], config["language"], config["last"]
-    seeds, lines = ", ".join(map(str, config["seeds"])), list[str]()
-    if any("language" in groups for groups in rounds.values()):
-        lines.append(f"| encoder | {language['seed']} | {language['steps']} | the language model itself |")
-    lines += [
-        f"| {start}, {number} round | {seeds} | {config['steps']} | {', '.join(changed) or 'none'} |"
-        for number, groups in rounds.items()
-        for start, mixtures in groups.items()
-        for changed in mixtures.values()
-    ]
-    lines.append(f"| mean of the second round | {last['seed']} | {last['steps']} | {', '.join(last['settings'])} |")
-    reading = config["written"]
-    for number, more_settings in reading["rounds"].items():
-        changed = ", ".join([*reading["settings"], *more_settings])
-        lines.append(f"| mean before, {number} round | {seeds} | {reading['steps']} | {changed} |")
+    """The rounds of the model, a line each."""
+    config, lines = configuration(), list[str]()
+    for name, each in config["models"][model]["rounds"].items():
+        if "mean" in each:
+            shares = " + ".join(f"{share:g} {part}" for part, share in each["mean"].items())
+            lines.append(f"| {name} | mean of {shares} | | | | |")
+            continue
+        seeds = ", ".join(map(str, each.get("seeds", config["seeds"])))
+        changed = ", ".join([*each["settings"], *each.get("also", [])])
+        lines.append(f"| {name} | {each['from']} | {each.get('teacher', '')} | {seeds} | {each['steps']} | {changed} |")
     return "\n".join(lines)
 
 

@@ -57,7 +57,11 @@ def main() -> None:
         write(full_precision, export(weights).SerializeToString())
         full = parity_scores(full_precision)
         observed = merge(observe(full_precision, weights, texts))
-    write(arguments.out, export(weights, quantized=quantized_layers(weights, observed)).SerializeToString())
+    write(
+        arguments.out,
+        export(weights, quantized=quantized_layers(weights, observed)).SerializeToString(),
+        arguments.weights,
+    )
     small = parity_scores(arguments.out)
 
     flips = float(((full > 0) != (small > 0)).mean())
@@ -71,12 +75,13 @@ def main() -> None:
         raise SystemExit(f"int8 may flip at most {arguments.flips:.0%} of the decisions; look at quantize.py's scales.")
 
 
-def write(folder: Path, graph: bytes) -> None:
-    """The graph and the manifest that the backbone verifies at load."""
+def write(folder: Path, graph: bytes, made_from: Path | None = None) -> None:
+    """The graph and the manifest that the backbone verifies at load; it also names the weights it was made from."""
     (folder / "model.onnx").write_bytes(graph)
     names = ("model.onnx", "tokenizer.json")
     checksums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
-    (folder / "manifest.json").write_text(json.dumps({"sha256": checksums}, indent=2) + "\n")
+    origin = {} if made_from is None else {"made_from_sha256": hashlib.sha256(made_from.read_bytes()).hexdigest()}
+    (folder / "manifest.json").write_text(json.dumps({"sha256": checksums} | origin, indent=2) + "\n")
 
 
 def load(folder: Path) -> MiniBackbone:

@@ -25,7 +25,7 @@ from tokenizers import Tokenizer
 from recipes import HERE, ROOT
 from recipes.files import json_lines, text_lines
 from recipes.overlap import N, copies, evaluation_ngrams, forbidden_wordings, normal
-from recipes.sources import answers, inference, labelled, natural, packages, running, titles, written
+from recipes.sources import answers, inference, judged, labelled, natural, packages, running, titles, written
 from recipes.sources.phrases import common_phrases, count_phrases
 from recipes.sources.rows import FAMILIES, Label, Row
 from recipes.sources.topics import load_topics, with_pairs
@@ -45,6 +45,8 @@ def main() -> None:
     parser.add_argument("--summary", type=Path, help="what was read, kept and removed, as JSON")
     parser.add_argument("--topics", type=Path, help="more phrases that could be labels, by area, such as topics.yaml")
     parser.add_argument("--written", type=Path, default=HERE / "written", help="default: recipes/written")
+    parser.add_argument("--judged", type=Path, default=HERE / "judged", help="default: recipes/judged")
+    parser.add_argument("--apart", type=Path, help="where the judged texts that are kept apart go, as JSON")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="read every N-th row of each file")
     arguments = parser.parse_args()
     for path in (arguments.tokenizer, arguments.config, *filter(None, [arguments.topics])):
@@ -54,16 +56,22 @@ def main() -> None:
     areas, unwanted = load_topics(arguments.topics, forbidden_wordings()) if arguments.topics else ([], [])
     evaluation = evaluation_texts(arguments.evaluation)
     evaluation |= everyday_texts(EVERYDAY)
+    general = list(read_all(arguments.data, config["prepare"], arguments.every))
+    known, absent = judged.records(arguments.judged, (row.document for _, row in general if row is not None))
     rows = chain(
-        read_all(arguments.data, config["prepare"], arguments.every),
+        general,
         (("written", row) for row in written.for_training(arguments.written)),
+        (("judged", row) for row in judged.for_training(known)),
     )
     kept, counts = select(rows, config["prepare"])
+    if arguments.apart:
+        arguments.apart.write_text(json.dumps(judged.for_validation(known)) + "\n")
     clean, removed = without_evaluation(kept, chain.from_iterable(evaluation.values()))
     store = assemble(clean, areas, tokenizer, config)
     store.save(arguments.out)
     summary = {
         **counts,
+        "judged_texts_absent": absent,
         "evaluation_documents_checked": list(evaluation),
         "removed": removed | {"topics": unwanted},
         "rows": len(store.row_document),
@@ -151,7 +159,7 @@ def read_all(data: Path, config: Mapping[str, Any], every: int = 1) -> Iterator[
         yield from ((name, row) for row in read(data, config, every))
 
 
-def select(rows: Iterator[tuple[str, Row | None]], config: Mapping[str, Any]) -> tuple[list[Row], dict[str, Any]]:
+def select(rows: Iterable[tuple[str, Row | None]], config: Mapping[str, Any]) -> tuple[list[Row], dict[str, Any]]:
     """Each (source, document) once, and of every source at most as many rows as its family allows, drawn with the seed.
 
     Sources without labels (running text, answers) and the plain labelled sets are taken whole.

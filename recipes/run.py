@@ -4,20 +4,22 @@
 
 Needs one GPU; `--smoke` makes a toy on the CPU in some minutes, to see that every stage works. A stage whose result is
 there is not done again, and training goes on where it was stopped: start it again after any interruption, on another
-machine too if OUT goes along. The stages: base (the encoder to start from), prepare, encode, validate (the documents to
-measure runs on), train (the runs of config.yaml, some of them at once: while one compiles, others train) and average in
-two rounds, a last run from the second mean, averaged with it, rounds that read written rows, export, sanity, card.
-`--start` takes weights made before and begins with the rounds that read written rows.
+machine too if OUT or the folder of `--keep` goes along. The stages: base (the encoder to start from), prepare, encode,
+validate (the documents to measure runs on), train and average (the rounds of config.yaml, some runs at once: while one
+compiles, others train), export, sanity, card. `--start` takes weights made before in place of the first round. mini is
+taught by small, which is made first.
 """
 
 import argparse
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from recipes.bases import JUDGE, judge
 from recipes.files import json_lines
 
 Stage = tuple[str, Path, list[str]]
+WEIGHTS = "weights.safetensors"  # of a run, and of the model
 TOKENIZER = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
 
 
@@ -38,7 +41,13 @@ def main() -> None:
     parser.add_argument("--evaluation", type=Path, help="evaluation data: overlap check, validation documents")
     parser.add_argument("--topics", type=Path, default=HERE / "topics.yaml", help="more phrases that could be labels")
     parser.add_argument("--model", choices=("small", "mini"), default="small", help="default: small")
-    parser.add_argument("--start", type=Path, help="weights made before: only what reads written rows is trained")
+    parser.add_argument("--start", type=Path, help="weights made before, in place of the first round")
+    parser.add_argument(
+        "--teacher", type=Path, help="weights of the larger model, for mini; default: those of build/small"
+    )
+    parser.add_argument(
+        "--keep", type=Path, help="a folder that gets a copy of every result; what it has is not made again"
+    )
     parser.add_argument("--base", type=Path, help="the encoder's model.safetensors; default: fetched, see bases.py")
     parser.add_argument("--judge", type=Path, help=f"the encoder that judges phrases; default: {JUDGE}, a package")
     parser.add_argument("--validation", type=Path, help="labelled sets to measure runs on; default: of --evaluation")
@@ -55,20 +64,41 @@ def main() -> None:
         parser.error("no GPU was found. --smoke makes a toy without one; --device cpu trains for days.")
     arguments.out = arguments.out or Path("build", arguments.model + ("-smoke" if arguments.smoke else ""))
     arguments.out.mkdir(parents=True, exist_ok=True)
+    if arguments.model == "mini":
+        larger = arguments.out.with_name(arguments.out.name.replace("mini", "small")) / WEIGHTS
+        arguments.teacher = arguments.teacher or larger
+        if not arguments.teacher.exists():
+            parser.error(f"{arguments.teacher} is not there: make small first, or name its weights (--teacher).")
+    do = partial(perform, out=arguments.out, keep=arguments.keep)
     with ThreadPoolExecutor(arguments.at_once) as pool:
         for together in stages(arguments, yaml.safe_load((HERE / "config.yaml").read_text())):
-            list(pool.map(perform, together))
+            list(pool.map(do, together))
 
 
-def perform(stage: Stage) -> None:
-    """A stage that is not done yet."""
+def perform(stage: Stage, *, out: Path, keep: Path | None) -> None:
+    """A stage that is not done yet, neither here nor in the folder to keep results in."""
     name, wanted, command = stage
+    kept = keep / wanted.relative_to(out) if keep and wanted.is_relative_to(out) else None
+    if kept and kept.exists() and not wanted.exists():
+        copy_results(kept, wanted)
     if wanted.exists():
         say(f"{name}: {wanted} is there")
         return
     say(f"{name}: {' '.join(command)}")
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     subprocess.run([sys.executable, *command], check=True, env={**os.environ, "PYTHONPATH": path})
+    if kept:
+        copy_results(wanted, kept)
+
+
+def copy_results(source: Path, target: Path) -> None:
+    """The file, and of a run its log and figures; the file comes last and whole, because it says that all is there."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = [path for path in source.parent.glob("*.json*") if path != source]
+    for path in [*beside, source]:
+        half = target.parent / f"{path.name}.part"
+        shutil.copyfile(path, half)
+        half.replace(target.parent / path.name)
 
 
 def say(line: str) -> None:
@@ -81,17 +111,17 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
     out, judging = arguments.out, arguments.judge or judge()
     wanted = config["models"][arguments.model]["base"]
     base = arguments.base or (judging if wanted == JUDGE else out / f"{wanted}.safetensors")
-    targets = arguments.start or base  # whose embeddings are kept
     package = arguments.package or out / "package"
-    store, encoded, weights = out / "prepared.npz", out / "encoded", out / "weights.safetensors"
+    store, encoded, weights = out / "prepared.npz", out / "encoded", out / WEIGHTS
     texts = scale_texts(arguments.data, out / "scale_texts.jsonl", (8, 2) if arguments.smoke else (160, 40))
     common = {"--store": store, "--encoded": encoded, "--base": base, "--tokenizer": TOKENIZER}
     evaluation = {"--evaluation": arguments.evaluation} if arguments.evaluation else {}
     every = {"--every": arguments.every} if arguments.smoke else {}
     first = [
         stage("prepare", store, {"--data": arguments.data, "--tokenizer": TOKENIZER, "--out": store, **evaluation,
-                                 "--summary": out / "summary.json", "--topics": arguments.topics, **every}),
-        stage("encode", encoded / "cosines.npy", {"--store": store, "--base": judging, "--targets": targets,
+                                 "--summary": out / "summary.json", "--topics": arguments.topics,
+                                 "--apart": out / "judged.json", **every}),
+        stage("encode", encoded / "cosines.npy", {"--store": store, "--base": judging, "--targets": base,
                                                   "--out": encoded}),
     ]  # fmt: skip
     if not arguments.start and base == out / f"{wanted}.safetensors":
@@ -99,7 +129,7 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
         first.insert(0, (title, made, [*command, wanted, option, path]))
     if arguments.evaluation and not arguments.validation:
         arguments.validation = out / "validation.json"
-        measured = {"--data-dir": arguments.evaluation, "--out": arguments.validation}
+        measured = {"--data-dir": arguments.evaluation, "--judged": out / "judged.json", "--out": arguments.validation}
         few = {"--documents": 10, "--rows": 40} if arguments.smoke else {}
         first.append(stage("validate", arguments.validation, {**measured, **few}))
     trained = training(arguments, config, common)
@@ -118,50 +148,26 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
 
 
 def training(arguments: argparse.Namespace, config: dict[str, Any], common: dict[str, Any]) -> list[list[Stage]]:
-    """Everything up to the model's weights: from the encoder, or from weights that are given; then written rows."""
-    start, reading = arguments.start or arguments.out / "start.safetensors", config["written"]
-    found = [] if arguments.start else from_encoder(arguments, config, common, start)
-    means = {"start": start}
-    for name, changes in reading["rounds"].items():
-        before, mean = list(means.values())[-1], arguments.out / f"{name}.safetensors"
-        run = {"steps": reading["steps"], "settings": [*reading["settings"], *changes]}
-        taught = {**common, "--base": before, "--teacher": before}
-        seeds = config["seeds"][:1] if arguments.smoke else config["seeds"]
-        runs = [train(arguments, taught, f"{name}-{seed}", {**run, "seed": seed}) for seed in seeds]
-        found += [runs, [averaging([wanted for _, wanted, _ in runs], [1.0] * len(runs), mean)]]
-        means[name] = mean
-    shares, model = reading["shares"], arguments.out / "weights.safetensors"
-    parts = [means[name] for name in shares]
-    return [*found, [averaging(parts, list(shares.values()), model, config["shift"])]]
-
-
-def from_encoder(
-    arguments: argparse.Namespace, config: dict[str, Any], common: dict[str, Any], start: Path
-) -> list[list[Stage]]:
-    """The run that makes a language model, where one is wanted; then rounds of short ones, the mean of each of which
-    teaches the next; then one from the last mean, taught by it, and the mean of its start and its end.
-    """
-    rounds = config["models"][arguments.model]["rounds"]
-    bases, found, teacher = {"encoder": common["--base"]}, list[list[Stage]](), dict[str, Path]()
-    if any("language" in groups for groups in rounds.values()):
-        language = train(arguments, common, "language", config["language"])
-        bases["language"] = language[1]
-        found.append([language])
-    for name, groups in rounds.items():
-        mean = arguments.out / f"{name}.safetensors"
-        runs, shares = list[Stage](), list[float]()
-        for group, mixtures in groups.items():
-            several = [(mixture, seed) for mixture in mixtures for seed in config["seeds"]]
-            chosen = several[:1] if arguments.smoke else several
-            shares += [1 / len(chosen)] * len(chosen)
-            for mixture, seed in chosen:
-                run = {"seed": seed, "steps": config["steps"], "settings": mixtures[mixture]}
-                options = {**common, "--base": bases[group], **teacher}
-                runs.append(train(arguments, options, f"{name}-{group}-{mixture}-{seed}", run))
-        found += [runs, [averaging([wanted for _, wanted, _ in runs], shares, mean)]]
-        teacher = {"--teacher": mean}
-    last = train(arguments, {**common, "--base": mean, **teacher}, "last", config["last"])
-    return [*found, [last], [averaging([mean, last[1]], [0.5, 0.5], start)]]
+    """The rounds of the model, in order: runs that may go at once and their mean, or a mean of what was made before."""
+    rounds: dict[str, dict[str, Any]] = config["models"][arguments.model]["rounds"]
+    names = list(rounds)
+    made = {"base": common["--base"], "small": arguments.teacher, names[0]: arguments.start}
+    found: list[list[Stage]] = []
+    for name in names[1:] if arguments.start else names:
+        each, result = rounds[name], arguments.out / f"{name}.safetensors"
+        parts = each.get("mean")
+        if parts is None:
+            seeds = each.get("seeds", config["seeds"])[: 1 if arguments.smoke else None]
+            taught = {"--teacher": made[each["teacher"]]} if "teacher" in each else {}
+            options = {**common, "--base": made[each["from"]], **taught}
+            runs = [train(arguments, options, f"{name}-{seed}", {**each, "seed": seed}) for seed in seeds]
+            found.append(runs)
+            found.append([averaging([weights for _, weights, _ in runs], [1.0] * len(runs), result)])
+        else:
+            shift = config["shift"] if name == names[-1] else 0.0
+            found.append([averaging([made[part] for part in parts], list(parts.values()), result, shift)])
+        made[name] = result
+    return found
 
 
 def averaging(weights: Sequence[Path], shares: Sequence[float], mean: Path, shift: float = 0.0) -> Stage:
@@ -176,8 +182,8 @@ def train(arguments: argparse.Namespace, common: dict[str, Any], name: str, run:
     speed = ["--workers", "0"] if arguments.smoke else ["--compile", "--workers", "4"]
     where = {"--out": folder, "--device": arguments.device}
     options = {**common, **where, "--steps": steps, "--seed": run["seed"], **validation}
-    title, wanted, command = stage("train", folder / "weights.safetensors", options)
-    extra = ["--set", *run["settings"], *(["rows=2"] if arguments.smoke else [])]
+    title, wanted, command = stage("train", folder / WEIGHTS, options)
+    extra = ["--set", *run["settings"], *run.get("also", []), *(["rows=2"] if arguments.smoke else [])]
     return f"{title} {name}", wanted, [*command, *speed, *(extra if len(extra) > 1 else [])]
 
 

@@ -5,12 +5,13 @@
 
 The first writes the sets: 200 validation documents of each of the paper's sets that lies in DATA, drawn with seed 13,
 the same that `setscore evaluate` draws. A set is {"labels": [texts], "documents": [texts], "gold": [[label numbers]]}.
-Beside them, as "written", the written rows that are kept apart. The second measures weights as train.py does at the end
-of a run: per set the mean average precision over labels, micro-F1 with the best single threshold on these documents
-(optimistic, the same for every run), and at 0.5; and the mean average precision with all labels in one prompt. Of the
-written rows: the share of right decisions at log-odds 0 over all labels in all wordings, that of labels whose wordings
-are all decided alike, and of the labels that apply to one of two twins the share ranked right (a higher log-odds where
-the label applies) and decided right on both sides.
+Beside them, as "written", the written rows that are kept apart, and as "judged" the judged texts. The second measures
+weights as train.py does at the end of a run: per set the mean average precision over labels, micro-F1 with the best
+single threshold on these documents (optimistic, the same for every run), and at 0.5; and the mean average precision
+with all labels in one prompt. Of the written rows and judged texts: the share of right decisions at log-odds 0 over all
+labels in all wordings, their micro-F1, that of labels whose wordings are all decided alike, and of the labels that
+apply to one of two twins the share ranked right (a higher log-odds where the label applies) and decided right on both
+sides.
 """
 
 import argparse
@@ -40,6 +41,7 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--written", type=Path, default=HERE / "written", help="default: recipes/written")
+    parser.add_argument("--judged", type=Path, help="judged texts that are kept apart, of prepare.py --apart")
     parser.add_argument("--documents", type=int, default=200, help="of each set")
     parser.add_argument("--rows", type=int, help="of the written rows that are kept apart; default: all")
     parser.add_argument("--validation", type=Path)
@@ -52,6 +54,8 @@ def main() -> None:
     if arguments.weights is None:
         sets = labelled_sets(arguments.data_dir, arguments.documents)
         sets["written"] = {"rows": for_validation(arguments.written)[: arguments.rows]}
+        if arguments.judged and (rows := json.loads(arguments.judged.read_text())):
+            sets["judged"] = {"rows": rows[: arguments.rows]}
         arguments.out.write_text(json.dumps(sets) + "\n")
     else:
         model = build(load_file(arguments.weights)).to("cuda" if torch.cuda.is_available() else "cpu")
@@ -162,19 +166,24 @@ def score_written(model: Mini, tokenizer: Tokenizer, rows: Sequence[Mapping[str,
 
 def measure_written(odds: Sequence[Mapping[str, float]], rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     decided, alike, ranked, both = list[bool](), list[bool](), list[bool](), list[bool]()
+    gold = list[bool]()
     numbers = {row["id"]: n for n, row in enumerate(rows)}
     for row, ours in zip(rows, odds, strict=True):
         for side in ("yes", "no"):
             for label in row[side]:
                 answers = [ours[word] > 0 for word in label]
                 decided += [answer == (side == "yes") for answer in answers]
+                gold += [side == "yes"] * len(answers)
                 alike.append(len(set(answers)) == 1)
         other = numbers.get(row.get("twin", ""))
         for word in [] if other is None else [w for label in row["yes"] if label in rows[other]["no"] for w in label]:
             ranked.append(ours[word] > odds[other][word])
             both.append(ours[word] > 0 > odds[other][word])
     shares = {"accuracy": decided, "wordings_alike": alike, "twins_ranked": ranked, "twins_decided": both}
-    return {name: 100 * float(np.mean(values)) for name, values in shares.items() if values}
+    found = {name: 100 * float(np.mean(values)) for name, values in shares.items() if values}
+    right, applies = np.array(decided), np.array(gold)
+    said = right == applies
+    return found | {"micro_f1": 200 * float((right & applies).sum()) / max(1, int(said.sum() + applies.sum()))}
 
 
 def validate(model: Mini, tokenizer: Tokenizer, sets: Mapping[str, Any]) -> dict[str, dict[str, float]]:

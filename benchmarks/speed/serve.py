@@ -38,6 +38,7 @@ from setscore import SetScoreClassifier
 
 LABELS = {f"{word} news": f"news about the {word}" for word in WORDS[:12]}
 TOKENS = (40, 240)  # words of a document, at least and at most
+EACH = 16  # documents of a request that is under way while the server is told to end
 GROWTH = 1.1  # of resident memory that counts as flat
 
 
@@ -203,11 +204,11 @@ async def _leave(port: int, clients: int) -> dict[str, float]:
         await busy.send(documents(64, 7))
         leaving = [await asyncio.open_connection("127.0.0.1", port) for _ in range(clients)]
         for number, (reader, writer) in enumerate(leaving):
-            await Client(reader, writer).send(documents(16, 100 + number))
+            await Client(reader, writer).send(documents(EACH, 100 + number))
         most = 0.0
         for _ in range(100):
             most = max(most, waiting(await _get(port, "/metrics")))
-            if most >= 16 * clients:
+            if most >= EACH * clients:
                 break
             await asyncio.sleep(0.01)
         for _, writer in leaving:
@@ -222,12 +223,12 @@ async def _terminate(process: subprocess.Popen[str], port: int, clients: int) ->
     connections = [await asyncio.open_connection("127.0.0.1", port, limit=2**24) for _ in range(clients)]
     ones = [Client(reader, writer) for reader, writer in connections]
     for number, one in enumerate(ones):
-        await one.send(documents(4, 500 + number))
+        await one.send(documents(EACH, 500 + number))
     await _until(port, lambda text: waiting(text) > 0)
     await asyncio.sleep(0.3)  # until every request has been read
     process.send_signal(signal.SIGTERM)
     answers = await asyncio.gather(*(one.answer() for one in ones), return_exceptions=True)
-    whole = sum(not isinstance(a, BaseException) and a[0] == 200 and len(a[2]["predictions"]) == 4 for a in answers)
+    whole = sum(not isinstance(a, BaseException) and a[0] == 200 and len(a[2]["predictions"]) == EACH for a in answers)
     await asyncio.to_thread(process.wait, 30)
     return {"sent": clients, "answered": whole}
 

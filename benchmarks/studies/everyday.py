@@ -45,7 +45,7 @@ Classify = Callable[[object], SetScoreClassifier]  # from labels
 
 def main(given: Sequence[str] | None = None) -> None:
     parser = options(__doc__)
-    parser.add_argument("--backbone", default="setscore-mini", help="a name or place, as in `setscore models`")
+    parser.add_argument("--backbone", default="setscore-small", help="a name or place, as in `setscore models`")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--competition", type=float, nargs="*", default=[])
     parser.add_argument("--data", type=Path, default=written.DATA, help="the folder of the texts")

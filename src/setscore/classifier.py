@@ -87,7 +87,7 @@ class SetScoreClassifier(TextClassifier):
         labels: Any = None,
         *,
         scorer: str = "per_label",
-        backbone: str | Backbone = "setscore-mini",
+        backbone: str | Backbone = "setscore-small",
         template: str | Template = "express",
         verbalizer: str | Verbalizer = "yes/no",
         attention: str = "auto",

@@ -18,7 +18,7 @@ TASK = "zero-shot-classification"
 
 def pipeline(
     task: str = TASK,
-    model: str = "setscore-mini",
+    model: str = "setscore-small",
     *,
     attention: str = "auto",
     competition: float | None = None,

@@ -12,7 +12,7 @@ from recipes.kinds import Examples
 from recipes.overlap import evaluation_ngrams, overlaps
 from recipes.prepare import EVERYDAY, assemble, everyday_texts, without_evaluation
 from recipes.questions import Cosines
-from recipes.sources import inference, written
+from recipes.sources import inference, judged, written
 from recipes.sources.rows import Row
 from recipes.store import tokenize
 from recipes.validate import measure_written
@@ -251,7 +251,59 @@ def test_measure_written():
     odds = [{"x": 2.0, "y": 1.0, "z": 0.5}, {"x": 1.0, "y": -1.0, "z": 3.0}]
     found = measure_written(odds, rows)
     assert found["accuracy"] == pytest.approx(100 * 4 / 6)  # z of the first and x of the second are wrong
+    assert found["micro_f1"] == pytest.approx(200 * 3 / (5 + 3))  # said of five wordings, true of three
     assert found["wordings_alike"] == pytest.approx(75)
     assert found["twins_ranked"] == pytest.approx(100)
     assert found["twins_decided"] == pytest.approx(100 / 3)  # y alone
-    assert set(measure_written(odds[:1], rows[:1])) == {"accuracy", "wordings_alike"}
+    assert set(measure_written(odds[:1], rows[:1])) == {"accuracy", "wordings_alike", "micro_f1"}
+
+
+JUDGED = (
+    '{"labels": {"a": ["rain", "wet weather"], "b": ["sport", "a match"], "c": ["anger", "an angry writer"]}}',
+    '{"text": "DIGEST", "yes": ["a"], "unsure": ["c"]}',
+    '{"text": "0000000000000000", "yes": [], "unsure": []}',
+)
+
+
+class TestJudged:
+    def read(self, folder, lines, texts=("It rains.",)):
+        written_lines = [line.replace("DIGEST", judged.digest("It rains.")) for line in lines]
+        (folder / "town.jsonl").write_text("\n".join(written_lines) + "\n")
+        return judged.records(folder, texts)
+
+    def test_labels_of_the_set_apply_or_do_not_unless_readers_may_disagree(self, tmp_path):
+        (record,), absent = self.read(tmp_path, JUDGED)
+        assert absent == 1
+        assert (record["text"], record["yes"], record["no"]) == (
+            "It rains.", [["rain", "wet weather"]], [["sport", "a match"]])  # fmt: skip
+
+    def test_texts_of_one_set_are_kept_apart_together(self, tmp_path):
+        lines = [line for n in range(60) for line in (JUDGED[0], JUDGED[1], JUDGED[1])]
+        found, _ = self.read(tmp_path, lines)
+        apart = [record["id"] for record in judged.for_validation(found)]
+        assert 0 < len(apart) < 30
+        assert all(apart.count(name) == 2 for name in apart)
+        assert len(list(judged.for_training(found))) == 120 - len(apart)
+
+    @pytest.mark.parametrize(
+        ("line", "message"),
+        [
+            ("{", "line 2"),
+            ('{"text": "x", "yes": ["z"], "unsure": []}', "line 2: z is not in the label set before it: a, b, c"),
+            ('{"text": "x", "yes": []}', "neither a label set nor a judged text"),
+        ],
+    )
+    def test_what_is_wrong_is_said(self, tmp_path, line, message):
+        with pytest.raises(SystemExit, match=message):
+            self.read(tmp_path, [JUDGED[0], line])
+
+    def test_the_judged_files_are_sound(self):
+        for path in sorted((HERE / "judged").glob("*.jsonl")):
+            entries = [json.loads(line) for line in path.read_text().splitlines()]
+            digests = [entry["text"] for entry in entries if "text" in entry]
+            assert len(digests) == len(set(digests)) > 100
+            wordings = [
+                w for entry in entries if "labels" in entry for label in entry["labels"].values() for w in label
+            ]
+            assert all(2 <= len(wording) <= 140 for wording in wordings)
+        assert judged.records(HERE / "judged", [])[0] == []

@@ -11,6 +11,7 @@ import numpy as np
 from setscore import scorers
 from setscore.backbones import Backbone, backbone_spec, check_backbone, load_backbone, split_name
 from setscore.backbones.host import cores, peak_memory
+from setscore.backbones.specs import DEFAULT_MODEL
 from setscore.batch.identity import labels_of
 from setscore.batch.inputs import Input
 from setscore.batch.plan import TOLD
@@ -153,7 +154,7 @@ def _attention(classifier: SetScoreClassifier) -> str:
 def _counting(classifier: SetScoreClassifier) -> Backbone:
     name = classifier.backbone
     if isinstance(name, str) and split_name(name)[0] in SHAPES:
-        return load_backbone("setscore-mini")
+        return load_backbone(DEFAULT_MODEL)
     return load_backbone(name)
 
 

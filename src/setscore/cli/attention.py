@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from setscore.backbones.specs import DEFAULT_MODEL
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
 from setscore.cli.console import literal, remark, results
@@ -21,7 +22,7 @@ def compare_attention(
     *,
     own: options.Own,
     gold: Annotated[bool, typer.Option("--gold", help="The file has a column of gold labels: report F1 too.")] = False,
-    backbone: options.Backbone = "setscore-mini",
+    backbone: options.Backbone = DEFAULT_MODEL,
     template: options.Template = "express",
     verbalizer: options.Verbalizer = "yes/no",
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Probability from which a label applies.")] = 0.5,

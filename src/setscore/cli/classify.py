@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from setscore.backbones.specs import EMBEDDED
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
 from setscore.cli.blocks import awaited, blocks
@@ -27,7 +28,6 @@ from setscore.errors import SetScoreError, counted, plural, truncation, unknown_
 from setscore.predictions import Predictions
 from setscore.records import Document, LabelSet
 
-EMBEDDED = "setscore-mini"
 SHORTEST = 20  # characters of a text whose language can be told
 MOST_IDS = 1_000_000  # that are kept to find those that stand twice
 SAVED = (
@@ -225,7 +225,7 @@ class Tally:
         self.rows = self.failed = self.truncated = self.dropped = self.repeated = self.unnamed = self.foreign = 0
         self._numbers: dict[str, int] = {}  # of the row that had an id first
         self._first_repeated = self._first_unnamed = self._first_foreign = ""
-        self._english_only = isinstance(backbone, str) and backbone.partition("?")[0] == EMBEDDED
+        self._model = backbone.partition("?")[0] if isinstance(backbone, str) else ""
 
     def lines(self, block: Sequence[InputRow], found: Predictions, *, keep: bool) -> list[Line]:
         """What is written of each row, counted; an error names the row in the file."""
@@ -241,7 +241,7 @@ class Tally:
             text = "" if row.document is None else row.document.text
             if row.own_id or row.id != str(row.number):  # a bare number is no other row's id
                 self._note_id(row)
-            if self._english_only and len(text) >= SHORTEST and likely_not_english(text):
+            if self._model in EMBEDDED and len(text) >= SHORTEST and likely_not_english(text):
                 self.foreign += 1
                 self._first_foreign = self._first_foreign or f"row {row.number}"
             raw = prediction.raw if found.competition > 0 else {}
@@ -272,7 +272,7 @@ class Tally:
         if self.foreign:
             are = f"{self.foreign} of {counted(self.rows, 'document')} {plural(self.foreign, 'is', 'are')}"
             remark(
-                f"{are} likely not in English, the only language that {EMBEDDED} reads, so that their labels mean"
+                f"{are} likely not in English, the only language that {self._model} reads, so that their labels mean"
                 f" little; the first is {self._first_foreign}."
             )
         if self.unnamed:

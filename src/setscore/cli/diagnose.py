@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from setscore.backbones import load_backbone
+from setscore.backbones.specs import DEFAULT_MODEL
 from setscore.cli import options
 from setscore.cli.console import literal, progress, remark, results, watch_steps
 from setscore.datasets import Columns
@@ -44,7 +45,7 @@ def diagnose(
     ] = None,
     documents: options.Documents,
     own: options.Own,
-    backbone: options.Backbone = "setscore-mini",
+    backbone: options.Backbone = DEFAULT_MODEL,
     against: Annotated[
         str | None, typer.Option(help="A second backbone for the same prompts, such as the base of an instruct one.")
     ] = None,

@@ -64,7 +64,7 @@ def estimate(
         machine = measure(model, drawn, seconds, watch) if gpu is None else on_gpu(model, todo, gpu)
     _show(todo, machine, costs(machine, counts, price))
     if gpu is not None:
-        remark("tokens were counted with those of setscore-mini, and not measured here: the table is of docs/gpu.md.")
+        remark("tokens were counted with the embedded model's, and not measured here: the table is of docs/gpu.md.")
 
 
 def _numbers(text: str) -> list[int]:

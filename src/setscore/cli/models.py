@@ -27,7 +27,7 @@ def models(
 
         setscore models
 
-        setscore models --check setscore-mini
+        setscore models --check setscore-small
 
         setscore models --check "llada-8b-base?dtype=int8"
     """

@@ -11,6 +11,7 @@ import typer
 
 import setscore.calibration as calibrations
 from setscore import scorers
+from setscore.backbones.specs import DEFAULT_MODEL
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Columns, Dataset, find_source, load_files, parse_labels, read_documents
 from setscore.datasets.dataset import left_out
@@ -86,7 +87,7 @@ class Model:
             rich_help_panel=METHOD,
         ),
     ] = "per_label"
-    backbone: Backbone = "setscore-mini"
+    backbone: Backbone = DEFAULT_MODEL
     template: Template = "express"
     layout: Annotated[
         str,

@@ -63,9 +63,7 @@ def reproduce(
     label_text: options.LabelText = "description",
     out: Annotated[Path, typer.Option(help="A folder for runs, answers and results.")] = Path("reproduction"),
     json: Annotated[Path | None, typer.Option(help="A file for all rows; OUT/ITEM.json as well.")] = None,
-    allow: Annotated[
-        list[str] | None, typer.Option(help="Your consent: pickle or remote-code.", show_default=False)
-    ] = None,
+    allow: options.Allow = None,
 ) -> None:
     """Reproduce tables and figures of the paper under its own protocol.
 

@@ -18,10 +18,6 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="A change to the config, KEY=VALUE; may be given several times.", show_default=False),
 ]
-Allow = Annotated[
-    list[str] | None,
-    typer.Option(help="Your consent to what a model needs: pickle or remote-code.", show_default=False),
-]
 
 
 def run(
@@ -33,7 +29,7 @@ def run(
         Path | None, typer.Option(help="Where answers are kept; OUT/store unless given.", show_default=False)
     ] = None,
     data_dir: options.DataDir = None,
-    allow: Allow = None,
+    allow: options.Allow = None,
 ) -> None:
     """Run a config: dataset, shortlist, scorer, calibration and metrics into one folder.
 

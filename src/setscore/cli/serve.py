@@ -13,7 +13,7 @@ from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
 from setscore.cli.classify import Labels
 from setscore.cli.console import remark
-from setscore.errors import DataFileError, FewDocumentsWarning, SetScoreError, TruncationWarning
+from setscore.errors import DataFileError, FewDocumentsWarning, LabelWarning, SetScoreError, TruncationWarning
 from setscore.server import Limits, Settings, serve
 from setscore.server.settings import LOOPBACK
 from setscore.storage import Limits as FileLimits
@@ -127,7 +127,7 @@ def serve_command(
         log_documents=log_documents,
         limits=sizes.limits(),
     )
-    for kind in (FewDocumentsWarning, TruncationWarning):  # the page says so
+    for kind in (FewDocumentsWarning, LabelWarning, TruncationWarning):  # of requests: the log is no place for them
         warnings.simplefilter("ignore", kind)
 
     def started(address: str) -> None:

@@ -129,7 +129,7 @@ def _hits(row: Mapping[str, Any]) -> tuple[int, int]:
 def _learned(fitted: Fitted) -> str:
     if fitted.readout is None:
         found: Any = fitted.calibration
-        chosen: Calibration = getattr(found, "chosen_", found)
+        chosen = getattr(found, "chosen_", found)
         return f"{CHOICES.get(chosen.name, chosen.choice_)}."
     aim = getattr(fitted.calibration, "objective", "")
     common, biases, own = np.split(fitted.readout.shares, [2, 5])

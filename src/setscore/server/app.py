@@ -27,6 +27,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         400: "What was sent cannot be read.",
         401: "A key is needed.",
         404: "There is no such thing.",
+        409: "What is there stands against it.",
         413: "More than one request may ask.",
         422: "What was sent is not what is asked for.",
         429: "Too much is waiting; Retry-After says when to come again.",

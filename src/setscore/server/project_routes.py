@@ -288,7 +288,8 @@ def _jsonl(entries: list[Entry]) -> str:
 
 def _csv(project: Project, entries: list[Entry]) -> str:
     if barred := next((name for name in project.labels.names if "|" in name), None):
-        raise invalid(f"the label {barred!r} has | in its name, which stands between labels in CSV. Export JSONL.")
+        told = f"the label {barred!r} has | in its name, which stands between labels in CSV. Export JSONL."
+        raise Refused(409, "conflict", told)
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\n")
     writer.writerow(["id", "text", "labels"])
