@@ -100,7 +100,8 @@ def _compare_learner(experiment: Experiment, model: SetScoreClassifier, seeds: S
     drawn, timed = [], []
     for seed in seeds:
         validation, test = split(experiment, seed)
-        fitted = changed(model, labels=validation.labels, store=store).fit(validation.texts, validation.gold)
+        calibrated = changed(model, labels=validation.labels, store=store, head="none")  # scorers are compared
+        fitted = calibrated.fit(validation.texts, validation.gold)
         seen = fitted.fit_scores_
         known = Scored.of(validation, seen.log_odds, describe(fitted, validation), truncated=seen.truncated)
         found = score_timed(fitted, test)
