@@ -87,7 +87,7 @@ def labels(count: int) -> list[str]:
 
 
 def setscore(attention: str) -> Contestant:
-    return lambda texts, names: SetScoreClassifier(names, attention=attention).predict_proba(texts)
+    return lambda texts, names: SetScoreClassifier(names, backbone="setscore-mini", attention=attention).predict_proba(texts)
 
 
 def pipeline(batch_size: int) -> Contestant:
