@@ -1,6 +1,6 @@
 """The page docs/results.md from the numbers of one evaluation.
 
-    setscore evaluate all --data-dir DATA --save scores --json results.json \\
+    setscore evaluate all --backbone setscore-mini --data-dir DATA --save scores --json results.json \\
         --calibration auto,paper,levelled,platt,shrunk,isotonic,temperature
     python benchmarks/pages/development_results.py results.json --scores scores > docs/results.md
 
@@ -44,7 +44,7 @@ HEAD = """# Results on the development slices
 Made by
 
 ```text
-setscore evaluate all --data-dir DATA --save scores --json results.json \\
+setscore evaluate all --backbone setscore-mini --data-dir DATA --save scores --json results.json \\
     --calibration auto,paper,levelled,platt,shrunk,isotonic,temperature
 python benchmarks/pages/development_results.py results.json --scores scores > docs/results.md
 ```
