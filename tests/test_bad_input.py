@@ -211,8 +211,9 @@ def test_the_check_above_can_fail():
 def test_a_prompt_has_the_special_tokens_it_was_built_with_and_no_other(document, label, attention):
     backbone = load_backbone("setscore-mini", attention=attention)
     (packed,) = backbone.batches([Template.of("express").query(document, label)])
-    (row,) = packed.token_ids.tolist()
-    (slot,) = packed.slots[0].tolist()
+    (padded,) = packed.token_ids.tolist()
+    slot, *_ = packed.slots[0].tolist()
+    row = padded[: max(column for column, token in enumerate(padded) if token) + 1]
     assert [column for column, token in enumerate(row) if token == MASK] == [slot]
     assert (row.count(CLS), row.count(SEP)) == (1, 2)
     assert (row[0], row[-1], row[slot + 1]) == (CLS, SEP, SEP)

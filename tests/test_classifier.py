@@ -164,7 +164,7 @@ def test_a_loaded_backbone_can_be_shared_and_cloned():
     backbone = load_backbone("setscore-mini")
     model = clone(SetScoreClassifier(["oil", "sports"], backbone=backbone))
     assert model.backbone is backbone
-    by_name = SetScoreClassifier(["oil", "sports"]).decision_function(DOCUMENTS)
+    by_name = SetScoreClassifier(["oil", "sports"], backbone="setscore-mini").decision_function(DOCUMENTS)
     np.testing.assert_array_equal(model.decision_function(DOCUMENTS), by_name)
 
 

@@ -93,7 +93,7 @@ def test_the_file_is_plain_json_with_a_format(tmp_path):
         "params": {
             "labels": {"oil": "crude oil", "sports": None},
             "scorer": "per_label",
-            "backbone": "setscore-mini",
+            "backbone": "setscore-small",
             "template": "Document:\n{document}\n\nQuestion: Does this document express {label}?\nAnswer:",
             "verbalizer": {"yes": "yes", "no": "no"},
             "attention": "auto",
@@ -232,7 +232,7 @@ def test_a_missing_file(tmp_path):
         (
             "params.attention",
             "exakt",
-            " is damaged: unknown attention mode of setscore-mini 'exakt'. Did you mean 'exact'?",
+            " is damaged: unknown attention mode of setscore-small 'exakt'. Did you mean 'exact'?",
         ),
         ("params.scorer", "jrs", " is damaged: unknown scorer 'jrs'. Did you mean 'jsr'?"),
         ("params.scorer", None, ": the field params.scorer must be a text, got None."),
@@ -340,8 +340,8 @@ def test_a_classifier_whose_model_has_changed_says_so(tmp_path):
     path = tmp_path / "model.json"
     SetScoreClassifier(LABELS, head="none").fit(DOCUMENTS, GOLD).save(path)
     content = json.loads(path.read_text(encoding="utf-8"))
-    assert content["identity"] == load_backbone("setscore-mini").identity
+    assert content["identity"] == load_backbone("setscore-small").identity
     content["identity"] = "0" * 64
     path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.warns(IdentityWarning, match="was fitted on other weights or settings than setscore-mini has now"):
+    with pytest.warns(IdentityWarning, match="was fitted on other weights or settings than setscore-small has now"):
         SetScoreClassifier.load(path).predict(DOCUMENTS)

@@ -100,7 +100,7 @@ def test_more_labels_than_documents():
     [
         ([], [], "there are no documents"),
         (TEXTS[:2], GOLD[:1], r"gold labels have the shape \(1, 2\), there are 2 documents"),
-        (TEXTS[:1], [["prnt"]], "Did you mean 'print'"),
+        (TEXTS[:1], [["prnt"]], "did you mean 'print'"),
         (["", "x"], GOLD[:2], "is empty"),
     ],
 )

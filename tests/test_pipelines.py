@@ -130,7 +130,7 @@ def test_other_mistakes_explain_themselves():
         pipeline("zero-shot-clasification")
     with pytest.raises(SetScoreError, match=r"Did you mean 'setscore-mini'.* Or leave out model="):
         pipeline(model="setscore-mimi")
-    with pytest.raises(SetScoreError, match=r"setscore-mini runs on the CPU; leave out device=0"):
+    with pytest.raises(SetScoreError, match=r"setscore-small runs on the CPU; leave out device=0"):
         pipeline(device=0)
     with pytest.raises(LabelError, match="label 'oil' is listed twice"):
         fake()(TEXT, ["oil", "oil"])

@@ -45,7 +45,7 @@ def test_every_answer_is_a_view_of_the_predictions(fitted):
     np.testing.assert_array_equal(model.predict_proba(TEXTS), found.probabilities)
     np.testing.assert_array_equal(model.predict(TEXTS), found.decisions)
     assert model.predict_labels(TEXTS) == [set(prediction.labels) for prediction in found]
-    assert found.regime == found[0].regime == model.regime == ("calibrated" if fitted else "zero-shot")
+    assert found.regime == found[0].regime == model.regime == ("learned" if fitted else "zero-shot")
     assert (found.undecided is not None) == fitted
 
 
@@ -175,5 +175,5 @@ def test_a_threshold_by_hand_makes_a_copy():
     strict = model.with_threshold(1.0)
     assert strict.predict(TEXTS).sum() == 0
     assert model.predict(TEXTS).sum() > 0
-    assert strict.regime == "calibrated"
+    assert strict.regime == model.regime == "learned"
     assert classifier().with_threshold(0.0).predict(TEXTS).all()

@@ -84,7 +84,7 @@ def test_many_labels_cost_little():
 
 
 def test_the_classifier_takes_the_backbones_numbers():
-    spec = backbone_spec("setscore-mini")
+    spec = backbone_spec("setscore-small")
     assert spec.competition > 0
     classifier = SetScoreClassifier(["weather", "sports"])
     documents = ["Heavy rain is expected all night.", "The home side won the final on penalties."]
@@ -105,7 +105,7 @@ def test_competition_can_be_chosen_and_0_asks_each_label_for_itself():
     alone = [SetScoreClassifier([label], competition=0).predict_proba(documents)[0, 0] for label in labels]
     np.testing.assert_allclose(together, alone, atol=0.02)
     usual = SetScoreClassifier(labels).classify(documents)
-    assert usual.competition == backbone_spec("setscore-mini").competition
+    assert usual.competition == backbone_spec("setscore-small").competition
     assert SetScoreClassifier(labels, competition=0).classify(documents).competition == 0
     np.testing.assert_array_equal(
         list(usual[0].raw.values()), 1 / (1 + np.exp(-np.array(list(usual[0].log_odds.values()))))

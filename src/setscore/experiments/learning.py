@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from setscore import fitting
+from setscore.calibration import Calibration
 from setscore.calibration.base import assign_folds
 from setscore.errors import counted
 from setscore.experiments.pictures import new_figure, save_figure
@@ -128,7 +129,7 @@ def _hits(row: Mapping[str, Any]) -> tuple[int, int]:
 def _learned(fitted: Fitted) -> str:
     if fitted.readout is None:
         found: Any = fitted.calibration
-        chosen: Calibration = getattr(found, "chosen_", found)
+        chosen = getattr(found, "chosen_", found)
         return f"{CHOICES.get(chosen.name, chosen.choice_)}."
     aim = getattr(fitted.calibration, "objective", "")
     common, biases, own = np.split(fitted.readout.shares, [2, 5])
