@@ -49,8 +49,8 @@ setscore evaluate all --backbone setscore-mini --data-dir DATA --save scores --j
 python benchmarks/pages/development_results.py results.json --scores scores > docs/results.md
 ```
 
-`setscore-mini`, the smaller embedded model (the default is now `setscore-small`), zero-shot, and calibrated only, which is
-`head="none"`; 200 validation documents drawn with seeds 13, 17 and 23, measured on the rest of the
+`setscore-mini`, the smaller embedded model (the default is now `setscore-small`), zero-shot, and calibrated only
+(`head="none"`); 200 validation documents drawn with seeds 13, 17 and 23, measured on the rest of the
 development documents. Micro / macro F1 in percent, means over the three seeds. Oracle rows choose their thresholds on
 the documents they are measured on and are never results. [Evaluating](evaluating.md) says what each row is.
 
