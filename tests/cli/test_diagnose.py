@@ -38,7 +38,7 @@ def test_diagnose_says_what_was_found_prints_every_table_and_draws(folder):
     assert places == sorted(places)
     assert "Mean absolute difference from gold" in out
     assert "p(yes) + p(no): " in out
-    assert "setscore-mini: all labels in one prompt, 3 orders; 12 documents" in err  # progress
+    assert "setscore-small: all labels in one prompt, 3 orders; 12 documents" in err  # progress
     assert {path.name for path in (folder / "pictures").iterdir()} == {
         "own.jsonl-slots.png",
         "own.jsonl-rates.png",

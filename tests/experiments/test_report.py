@@ -9,6 +9,7 @@ from made_up import write_goemotions
 
 from setscore import SetScoreClassifier
 from setscore.backbones.mini import default_folder
+from setscore.encoders import load_encoder
 from setscore.errors import DataFileError, MissingExtraError
 from setscore.experiments import prepare, prepare_file, report
 from setscore.experiments.evaluation import trials
@@ -46,6 +47,7 @@ def test_model_then_yardsticks_then_oracles(ready, scored):
 
 def test_without_the_encoder_the_other_yardsticks_stay(ready, scored, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    load_encoder.cache_clear()  # another test of this process may have loaded it
     made = report.report(ready, scored, SEEDS, ["platt"], yardsticks=True)
     assert [summary.name for summary in made.summaries if summary.kind == "yardstick"] == ["label prior", "every label"]
     assert made.remarks[1].startswith("left out: the cosine yardstick needs the extra 'sbert'")

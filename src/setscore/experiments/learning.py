@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from setscore import fitting
-from setscore.calibration import Calibration
 from setscore.calibration.base import assign_folds
 from setscore.errors import counted
 from setscore.experiments.pictures import new_figure, save_figure
