@@ -269,10 +269,10 @@ def test_an_objective_can_be_chosen_and_what_has_none_says_so(learned):
 
 @pytest.mark.parametrize("level", [0.8, 0.9])
 def test_conformal_recall_holds_with_the_head(level):
-    """The mean recall of new documents over draws of the slice; 0.02 for the noise of twenty draws."""
+    """The mean recall of new documents over draws of the slice; 0.02 for the noise of ten draws."""
     pytest.importorskip("mapie")
     found = []
-    for seed in range(20):
+    for seed in range(10):
         log_odds, gold = made(900, seed=seed, m=6)
         vectors = np.random.default_rng(seed).normal(size=(900, 8))
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
