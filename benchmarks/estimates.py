@@ -67,9 +67,13 @@ def f1(gold: np.ndarray, predicted: np.ndarray, seed: int = SEED) -> dict[str, E
 
 
 def ece(gold: np.ndarray, probabilities: np.ndarray, seed: int = SEED) -> Estimate:
-    """Expected calibration error over all pairs of document and label; documents are drawn again."""
+    """Expected calibration error over all pairs of document and label; documents are drawn again.
+
+    It sums sizes, so drawing again adds noise to it: that much is taken off, as in `setscore.metrics.bootstrap`.
+    """
     which = np.minimum((probabilities * ECE_BINS).astype(np.int64), ECE_BINS - 1)
     surplus = np.stack([((probabilities - gold) * (which == one)).sum(axis=1) for one in range(ECE_BINS)], axis=1)
     weights = np.concatenate([np.ones((1, len(gold))), draws(len(gold), seed)])
     errors = np.abs(weights @ surplus).sum(axis=1) / gold.size
-    return Estimate(float(errors[0]), errors[1:])
+    noise = np.median(errors[1:]) - errors[0]
+    return Estimate(float(errors[0]), np.clip(errors[1:] - noise, 0.0, 1.0))

@@ -50,7 +50,7 @@ def tables(page):
 
 
 def test_all_rooms_have_something_to_run():
-    assert Counter(path.parent.name for path in RUN) == {"pages": 3, "speed": 3, "studies": 6}
+    assert Counter(path.parent.name for path in RUN) == {"pages": 4, "speed": 4, "studies": 8}
 
 
 IMPORT_ALL = """
@@ -258,7 +258,7 @@ def scores(data, tmp_path_factory):
     """What `setscore evaluate` leaves: a folder of scores, and a file of results."""
     folder = tmp_path_factory.mktemp("evaluated")
     command = ["evaluate", DATASET, "--data-dir", data, "--save", folder / "scores", "--json", folder / "results.json"]
-    done = CliRunner().invoke(app, [*map(str, command), "--calibration", "auto,paper"])
+    done = CliRunner().invoke(app, [*map(str, command), "--calibration", "auto,paper", "--backbone", "setscore-mini"])
     assert done.exit_code == 0, done.output
     return folder
 

@@ -107,8 +107,8 @@ def test_the_first_sample_has_its_yardsticks_and_what_is_missing_is_said(capsys,
     printed = capsys.readouterr()
     rows = [line.split("|")[1].strip() for line in printed.out.splitlines() if line.startswith("| ")]
     assert rows[1:] == [
-        "setscore-mini, shared attention", "setscore-mini, exact attention", "setscore-mini, blend=own-cosine",
-        "every label", "the most frequent label (oracle)", "setscore-mini, competition 0.5", "gold",
+        "setscore-small, shared attention", "setscore-small, exact attention", "setscore-small, blend=own-cosine",
+        "every label", "the most frequent label (oracle)", "setscore-small, competition 0.5", "gold",
     ]  # fmt: skip
     assert "| every label |" in printed.out.replace("  ", " ")
     assert printed.err.splitlines() == [

@@ -1,7 +1,7 @@
 """Our own board: the results in configs/results, from runs of the configs, and the page docs/board.md from them.
 
     setscore run configs/*.toml --data-dir DATA --out board
-    python -m benchmarks.pages.board board
+    python benchmarks/pages/board.py board
 
 The first command needs the datasets' official files (docs/datasets.md); `setscore run configs/everyday-*.toml` needs
 nothing. With --set dataset.limit=400 it takes minutes on a laptop, and the page says how many documents were drawn.
@@ -33,7 +33,7 @@ package's defaults. Made by
 
 ```text
 setscore run configs/*.toml --data-dir DATA --set dataset.limit=400 --out board
-python -m benchmarks.pages.board board
+python benchmarks/pages/board.py board
 ```
 
 from the configs in `configs/`; the numbers stand in `configs/results/`, and a test fails when they are stale. Without

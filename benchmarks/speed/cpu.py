@@ -33,6 +33,7 @@ from setscore import SetScoreClassifier
 from setscore.backbones.mini import default_folder
 
 PIPELINE_BATCHES = (1, 16)
+MODEL = "setscore-mini"  # the pipeline's model has its size
 # Words of one token each, so that a document of n words has n tokens.
 WORDS = [
     "market", "river", "music", "game", "health", "police", "school", "science", "water", "engine", "garden",
@@ -87,7 +88,7 @@ def labels(count: int) -> list[str]:
 
 
 def setscore(attention: str) -> Contestant:
-    return lambda texts, names: SetScoreClassifier(names, attention=attention).predict_proba(texts)
+    return lambda texts, names: SetScoreClassifier(names, backbone=MODEL, attention=attention).predict_proba(texts)
 
 
 def pipeline(batch_size: int) -> Contestant:

@@ -223,4 +223,4 @@ def test_the_store_is_a_parameter_that_is_never_saved(tmp_path):
     made.save(tmp_path / "c.json")
     assert "store" not in (tmp_path / "c.json").read_text()
     assert SetScoreClassifier.load(tmp_path / "c.json").store is None
-    assert load_backbone("setscore-mini").identity == made.identity
+    assert load_backbone("setscore-small").identity == made.identity

@@ -119,7 +119,7 @@ class TestMini:
 
     def test_a_classifier_fitted_by_name_takes_the_path(self, folder):
         texts, gold = ["It rained.", "Oil is cheap.", "Rain again.", "Crude oil."] * 3, [["rain"], ["oil"]] * 6
-        fitted = SetScoreClassifier(["oil", "rain"], calibration="paper").fit(texts, gold)
+        fitted = SetScoreClassifier(["oil", "rain"], backbone="setscore-mini", calibration="paper").fit(texts, gold)
         moved = fitted.set_params(backbone=str(folder))
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -266,7 +266,7 @@ def test_the_embedded_model_and_a_saved_classifier(tmp_path):
     found, expected = pq.read_table(tmp_path / "out.parquet"), model.classify(texts)
     np.testing.assert_allclose(np.array(found["log_odds"].to_pylist()), expected.scores.log_odds, atol=1e-4)
     assert [tuple(names) for names in found["labels"].to_pylist()] == [one.labels for one in expected]
-    assert set(found["regime"].to_pylist()) == {"calibrated"}
+    assert set(found["regime"].to_pylist()) == {model.regime}
     assert (tmp_path / "store" / "scores.sqlite").exists()
 
 

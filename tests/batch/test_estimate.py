@@ -88,7 +88,7 @@ def test_on_a_gpu_nothing_is_run(source):
     assert machine.seconds == pytest.approx(estimated.tokens / 43_338)
     with pytest.raises(SetScoreError, match=r"unknown GPU 'h20'. Did you mean 'h200'\?"):
         on_gpu(model, estimated, "h20")
-    with pytest.raises(SetScoreError, match="setscore-mini was not measured on a GPU; the table has llada-8b-base"):
+    with pytest.raises(SetScoreError, match="setscore-small was not measured on a GPU; the table has llada-8b-base"):
         on_gpu(SetScoreClassifier(LABELS), estimated, "h200")
 
 

@@ -63,7 +63,7 @@ def test_a_worker_that_dies_and_poison_cost_nothing(folder, source, calm):
     child = started(
         "batch", f"file://{source}", f"file://{folder}/out", *ASK, *CUT, *RAY, FAKE_GRAVE=str(folder / "grave")
     )
-    _, err = child.communicate(timeout=180)
+    _, err = child.communicate(timeout=600)
     assert child.returncode == 1, err
     assert "3 of 164 rows failed; each says why in error." in err
     assert "Traceback" not in err
@@ -76,14 +76,14 @@ def test_a_driver_that_is_killed_is_gone_on_with(folder, source, calm):
     (folder / "second grave").touch()
     child = started("batch", source, folder / "killed", *ASK, *CUT, *RAY, FAKE_SECONDS="0.3", **grave)
     receipts = folder / "killed" / "_shards"
-    wait_until(lambda: len(list(receipts.glob("*.json"))) >= 2 or child.poll() is not None, 120)
+    wait_until(lambda: len(list(receipts.glob("*.json"))) >= 2 or child.poll() is not None, 600)
     child.send_signal(signal.SIGKILL)
     child.communicate()
     done = {path.name: json.loads(path.read_text()) for path in receipts.glob("*.json")}
     assert 2 <= len(done) < 9
     assert not is_running(child.pid)
     again = started("batch", source, folder / "killed", *ASK, *CUT, *RAY, **grave)
-    _, err = again.communicate(timeout=180)
+    _, err = again.communicate(timeout=600)
     assert again.returncode == 1, err
     assert "rows of them were there" in err
     assert parts(folder / "killed") == calm

@@ -35,7 +35,7 @@ def test_both_modes_with_gold():
         *["best", "micro-F1", "best", "macro-F1"],
     ]
     assert [line.split()[0] for line in (exact, shared)] == ["exact", "shared"]
-    assert told.startswith("setscore-mini, 12 documents, 12 labels: ")
+    assert told.startswith("setscore-small, 12 documents, 12 labels: ")
     assert "of 144 decisions flip, rank correlation 0.9" in told
 
 

@@ -26,19 +26,19 @@ OWN = ("--file", "own.jsonl", "--labels", "labels.txt")
 
 def test_diagnose_says_what_was_found_prints_every_table_and_draws(folder):
     pytest.importorskip("matplotlib")
-    options = ("--orders", "3", "--pictures", "pictures", "--against", "setscore-mini?prior=true")
+    options = ("--orders", "3", "--pictures", "pictures", "--against", "setscore-small?prior=true")
     code, out, err = invoke("diagnose", *OWN, *options, folder=folder)
     assert code == 0, err
     first, summary = out.splitlines()[:2]
-    assert first == "own.jsonl, 4 documents, 3 labels, setscore-mini"
-    assert summary.startswith("With nothing calibrated, log-odds above 0, setscore-mini says yes to ")
-    assert "On the same prompts setscore-mini" in summary
+    assert first == "own.jsonl, 4 documents, 3 labels, setscore-small"
+    assert summary.startswith("With nothing calibrated, log-odds above 0, setscore-small says yes to ")
+    assert "On the same prompts setscore-small" in summary
     titles = ("Slot bias of the all-masked prompt", "Labels, asked one by one", "Wording", "The same prompts")
     places = [out.index(title) for title in titles]
     assert places == sorted(places)
     assert "Mean absolute difference from gold" in out
     assert "p(yes) + p(no): " in out
-    assert "setscore-mini: all labels in one prompt, 3 orders; 12 documents" in err  # progress
+    assert "setscore-small: all labels in one prompt, 3 orders; 12 documents" in err  # progress
     assert {path.name for path in (folder / "pictures").iterdir()} == {
         "own.jsonl-slots.png",
         "own.jsonl-rates.png",
@@ -71,7 +71,7 @@ def test_diagnose_takes_a_column_of_labels_by_its_name(folder):
     code, _, err = invoke("diagnose", "--file", "own.jsonl", folder=folder)
     assert code == 2
     assert "Add --labels FILE" in err
-    code, _, err = invoke("diagnose", *OWN, "--against", "setscore-mini", folder=folder)
+    code, _, err = invoke("diagnose", *OWN, "--against", "setscore-small", folder=folder)
     assert code == 2
     assert "the backbone itself" in err
 

@@ -64,7 +64,7 @@ def test_evaluate_writes_json_and_pictures(first, data):
     found = content["datasets"]["goemotions"]
     assert found["slices"] == "development"
     assert found["documents"] == {"13": [12, 12], "17": [12, 12]}
-    assert found["config"]["backbone"] == "setscore-mini"
+    assert found["config"]["backbone"] == "setscore-small"
     assert len(found["config"]["identity"]) == 64
     rows = {row["name"]: row for row in found["rows"] if not row["name"].startswith("cosine")}  # of other scores
     best = rows["oracle per label, micro"]["metrics"]["micro_f1"]["mean"]
@@ -190,16 +190,17 @@ def test_calibrate_saves_a_classifier_that_classify_reads(own):
     code, out, err = setscore("calibrate", *OWN, *options, folder=own)
     lines = out.splitlines()
     assert code == 0
-    assert err.splitlines() == ["own.csv: scoring; 10 documents", FEW.format(10)]
-    assert lines[0] == "fitted on 10 documents, 2 labels"
-    assert re.fullmatch(r"chosen: temperature [\d.]+ by likelihood", lines[1])
+    assert err.splitlines() == ["own.csv: scoring; 10 documents"]
+    assert lines[0] == "learned: fitted on 10 documents, 2 labels"
+    assert lines[1].startswith("Learned ")
     assert lines[3].split() == ["decided", "by", "micro-F1", "macro-F1", "ECE", "raw", "ECE"]
     interval = r" +\d+\.\d \(\d+\.\d to \d+\.\d\)"
     assert re.match(rf"threshold 0\.5{interval}{interval} +0\.\d+ +0\.\d+", lines[4])
-    assert re.match(rf"temperature, cross-validated{interval}{interval} +0\.\d+ +0\.\d+", lines[5])
+    for line, name in zip(lines[5:7], ("calibration only", "learned"), strict=True):
+        assert re.match(rf"{name}, cross-validated{interval}{interval} +0\.\d+ +0\.\d+", line)
     assert lines[-1] == "saved: model.json"
     model = SetScoreClassifier.load(own / "model.json")
-    assert model.calibration_.choice_ == lines[1].removeprefix("chosen: ")
+    assert model.regime == "learned"
     assert [label.description for label in model.labels_.labels] == ["crude oil", None]
     code, out, _ = invoke("classify", "Oil!", "--classifier", "model.json", "--format", "jsonl", folder=own)
     assert (code, list(json.loads(out)["probabilities"])) == (0, ["oil", "sports"])
@@ -225,13 +226,13 @@ def test_calibrate_tells_what_speaks_against_the_fit(tmp_path, label, said):
     """Two of nine documents like each other have the label for no reason, and so fits that see them say yes to all."""
     others = [f"The children were playing in garden {n},{label if n in (4, 7) else ''}\n" for n in range(9)]
     (tmp_path / "f.csv").write_text(f"text,labels\nThe price of crude oil rose,{label}\n" + "".join(others))
-    code, _, err = invoke("calibrate", "--file", "f.csv", "--labels", "oil,music", folder=tmp_path)
+    code, _, err = invoke("calibrate", "--file", "f.csv", "--labels", "oil,music", "--head", "none", folder=tmp_path)
     assert code == 0
     assert re.search(said, err), err
 
 
 def test_tables_in_a_pipe_are_not_squeezed(own):
-    options = ["--separator", "|", "--calibration", "temperature"]
+    options = ["--separator", "|", "--calibration", "temperature", "--head", "none"]
     code, out, _ = setscore("calibrate", *OWN, *options, folder=own, COLUMNS="")
     assert code == 0
     assert any(line.startswith("temperature, cross-validated  ") for line in out.splitlines()), out
@@ -239,12 +240,13 @@ def test_tables_in_a_pipe_are_not_squeezed(own):
 
 def test_calibrate_draws_from_a_dataset_with_the_seed(data, tmp_path):
     options = ["--data-dir", data, "--size", "12", "--save", "scores", "--calibration", "platt?most=1"]
+    options += ["--head", "none"]
     code, out, err = invoke("calibrate", "goemotions", *options, "--json", "c.json", "--per-label", folder=tmp_path)
     assert code == 0
     assert "goemotions: scoring; 12 documents" in err
     assert "12 of 24 documents, drawn with seed 13." in err
     assert "the classifier was not saved: --out FILE saves it." in err
-    assert [line.split()[0] for line in out[out.index("label ") :].splitlines()[1:4]] == ["joy", "anger", "fear"]
+    assert [line.split()[0] for line in out[out.index("\nlabel ") + 1 :].splitlines()[1:4]] == ["joy", "anger", "fear"]
     content = json.loads((tmp_path / "c.json").read_text())
     assert (content["format"], content["seed"]) == ("setscore.calibration/1", 13)
     assert (content["documents"], content["calibration"]) == (12, "platt?most=1")
@@ -253,7 +255,7 @@ def test_calibrate_draws_from_a_dataset_with_the_seed(data, tmp_path):
     code, again, err = invoke("calibrate", "goemotions", *options, "--out", "m.json", folder=tmp_path)
     assert (code, again.splitlines()[:5]) == (0, out.splitlines()[:5])
     code, other, err = invoke("calibrate", "goemotions", *options, "--seed", "17", folder=tmp_path)
-    assert (code, other.splitlines()[1] != out.splitlines()[1]) == (0, True)
+    assert (code, other != out) == (0, True)
     model = SetScoreClassifier.load(tmp_path / "m.json")
     assert model.calibration_.most == 1
 
@@ -267,6 +269,7 @@ def test_calibrate_asks_nothing_that_evaluate_has_asked(first, data):
 
     before = answers()
     options = ["--data-dir", data, "--size", "12", "--save", "scores", "--calibration", "temperature"]
+    options += ["--head", "none"]
     code, _, err = invoke("calibrate", "goemotions", *options, folder=data)
     assert code == 0, err
     assert before == answers() == 24 * 3
@@ -304,7 +307,7 @@ def test_a_run_is_not_tested_against_itself(own):
     code, out, err = invoke("compare", *options, "--against", "alone", folder=own)
     assert (code, out) == (2, "")
     assert err.splitlines()[-1] == (
-        "error: alone holds setscore-mini, which is this run itself, and nothing to compare it with. Save a run with"
+        "error: alone holds setscore-small, which is this run itself, and nothing to compare it with. Save a run with"
         " other settings first, or name another place."
     )
 
@@ -333,24 +336,24 @@ def test_another_runs_scores_are_tested_against_and_stay_as_they_are(first, data
     assert code == 0, err
     table = out[out.index("goemotions, paired tests") :]
     cell = r" +[+-]\d+\.\d \([+-]\d+\.\d to [+-]\d+\.\d\) +[01]\.\d{3}"
-    for second in ("threshold 0.5", "platt of setscore-mini"):
+    for second in ("threshold 0.5", "platt of setscore-small"):
         assert re.search(rf"platt minus {second} +13{cell}{cell} *\n +17{cell}{cell}", table), table
     pairs = json.loads((data / "p.json").read_text())["datasets"]["goemotions"]["pairs"]
-    assert [pair["second"] for pair in pairs] == ["threshold 0.5", "platt of setscore-mini"]
+    assert [pair["second"] for pair in pairs] == ["threshold 0.5", "platt of setscore-small"]
     code, again, _ = invoke("evaluate", "goemotions", *options, "--no-yardsticks", folder=data)
     assert (code, again.splitlines()[1].split()[:6]) == (0, first[1].splitlines()[1].split()[:6])
     code, out, err = invoke("headroom", "--scores", "scores", "--seeds", "13", folder=data)
     assert code == 0, err
-    assert re.findall(r"^goemotions-development, (setscore-mini(?:, comment-is)?) ", out, re.MULTILINE) == [
-        "setscore-mini",
-        "setscore-mini, comment-is",
+    assert re.findall(r"^goemotions-development, (setscore-small(?:, comment-is)?) ", out, re.MULTILINE) == [
+        "setscore-small",
+        "setscore-small, comment-is",
     ]
     code, _, err = invoke("compare", "goemotions", *options, "--against", "pictures", folder=data)
     assert code == 2
     assert "pictures holds no scores. Make them with `setscore evaluate NAME --save pictures`." in err
     members = [
-        "a=scores/goemotions-development/setscore-mini",
-        "b=scores/goemotions-development/setscore-mini, comment-is",
+        "a=scores/goemotions-development/setscore-small",
+        "b=scores/goemotions-development/setscore-small, comment-is",
     ]
     code, out, err = invoke("ensemble", *members, "--seeds", "13,17", folder=data)
     assert (code, [line.split()[0] for line in out.splitlines()[1:3]]) == (0, ["a", "b"])
@@ -522,7 +525,7 @@ def test_a_blend_is_weighed_and_saved(own):
 
 
 def test_what_a_blend_would_give_is_shown_beside_auto(own):
-    options = ["--separator", "|", "--seeds", "13"]
+    options = ["--separator", "|", "--seeds", "13", "--backbone", "setscore-mini"]
     beside = [*options, "--calibration", "auto", "--yardsticks", "--json", "both.json"]
     code, out, err = invoke("evaluate", *OWN, *beside, folder=own)
     assert code == 0
@@ -537,8 +540,8 @@ def test_what_a_blend_would_give_is_shown_beside_auto(own):
 def test_one_document_is_no_documents(tmp_path):
     (tmp_path / "one.csv").write_text("text,labels\nOil rose.,oil\n")
     code, out, err = setscore("calibrate", "--file", "one.csv", "--labels", "oil", folder=tmp_path)
-    assert (code, out.splitlines()[0]) == (0, "fitted on 1 document, 1 label")
-    assert f"one.csv: scoring; 1 document\n{FEW.format(1)}" in err
+    assert (code, out.splitlines()[0]) == (0, "zero-shot: fitted on 1 document, 1 label")
+    assert "one.csv: scoring; 1 document\n" in err
     code, _, err = invoke("evaluate", "--file", "one.csv", "--labels", "oil", folder=tmp_path)
     assert (code, "one.csv has 1 document; at least 2 are needed" in err) == (2, True)
 

@@ -52,7 +52,7 @@ def test_command_line_labels_refused(text, error, message):
         ),
         ({"template": "expres"}, "unknown template 'expres'. Did you mean 'express'?"),
         ({"verbalizer": "yes"}, "unknown verbalizer 'yes'."),
-        ({"attention": "share"}, "unknown attention mode of setscore-mini 'share'. Did you mean 'shared'?"),
+        ({"attention": "share"}, "unknown attention mode of setscore-small 'share'. Did you mean 'shared'?"),
         ({"backbone": "setscore-mimi"}, "unknown backbone 'setscore-mimi'. Did you mean 'setscore-mini'?"),
         ({"long_documents": "chunks"}, "unknown long_documents mode 'chunks'. Did you mean 'chunk'?"),
         ({"pool": "maximum"}, "unknown pool 'maximum'."),

@@ -41,13 +41,13 @@ def test_without_competition_nothing_is_raw():
     assert record["probabilities"]["refund"] == pytest.approx(alone.probabilities["refund"], abs=1e-3)
 
 
-def test_a_calibrated_classifier_says_so_and_has_nothing_raw(tmp_path):
+def test_a_fitted_classifier_says_so_and_has_nothing_raw(tmp_path):
     texts, gold = [OIL, SPORTS, OIL, SPORTS], [["oil"], ["sports"], ["oil", "sports"], []]
     SetScoreClassifier(["oil", "sports"]).fit(texts, gold).save(tmp_path / "model.json")
     options = ("--classifier", tmp_path / "model.json", "--format")
     assert list(json.loads(classify(OIL, *options, "jsonl")[1])) == ["id", "labels", "probabilities", "regime"]
-    assert json.loads(classify(OIL, *options, "jsonl")[1])["regime"] == "calibrated"
-    assert classify(OIL, *options, "csv")[1].splitlines()[1].endswith(",calibrated")
+    assert json.loads(classify(OIL, *options, "jsonl")[1])["regime"] == "learned"
+    assert classify(OIL, *options, "csv")[1].splitlines()[1].endswith(",learned")
     table = classify(OIL, *options, "table")[1]
     assert "(" not in table
     assert COMPETES not in table

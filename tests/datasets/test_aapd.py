@@ -75,7 +75,11 @@ def test_a_broken_table_says_where(put, tmp_path, content, message):
         (("a\nb\n", "cs.IT\n"), DataFileError, "has 2 lines, .*label_test 1; .* After line 1 one of them is cut off"),
         (("a\nb\n", "\ncs.IT\n"), DataFileError, "line 1 of .*label_test has no code"),
         (("", ""), DataFileError, "text_test holds no documents"),
-        (("a\nb\n", "cs.XX cs.IT\ncs.XX\n"), LabelError, r"text_test: 2 gold labels are not .* 'cs.XX' \(2 times\)"),
+        (
+            ("a\nb\n", "cs.XX cs.IT\ncs.XX\n"),
+            LabelError,
+            r"text_test: 2 gold labels are not .* 'cs.XX' \(2 times, did you mean .*\)",
+        ),
     ],
 )
 def test_broken_files_say_where(put, tmp_path, pair, error, message):

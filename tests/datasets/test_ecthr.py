@@ -47,7 +47,11 @@ def test_parquet_files_of_lexglue_are_read_from_the_folder_of_the_task(put_parqu
     ("rows", "error", "message"),
     [
         ([], DataFileError, "holds no documents"),
-        ([ROWS[0] | {"violated": ["13", "13", "34"]}], LabelError, r"3 gold labels are not .*'13' \(2 times\), '34'"),
+        (
+            [ROWS[0] | {"violated": ["13", "13", "34"]}],
+            LabelError,
+            r"3 gold labels are not .*'13' \(2 times, did you mean '3'\?\), '34'",
+        ),
         ([{"text": "a"}], DataFileError, r"line 1 of .* has no field 'violated'; it has \['text'\]"),
         ([ROWS[0] | {"violated": "5"}], DataFileError, "line 1 of .* has str in the field 'violated'"),
         ([ROWS[0] | {"text": None}], DataFileError, "line 1 of .* has NoneType in the field 'text'"),

@@ -26,7 +26,7 @@ def test_a_report_decides_as_a_fitted_classifier(ready, scored, backbone, tmp_pa
     for trial in made.trials:
         rows = [pool.ids.index(one) for one in trial.validation.ids]
         known = pool.take(rows)
-        fitted = SetScoreClassifier(pool.labels, backbone=backbone, blend=NAME, calibration="platt")
+        fitted = SetScoreClassifier(pool.labels, backbone=backbone, blend=NAME, calibration="platt", head="none")
         fitted.fit(known.texts, known.gold)
         new = pool.take([pool.ids.index(one) for one in trial.test.ids])
         np.testing.assert_allclose(trial.test.log_odds, fitted.decision_function(new.texts), atol=1e-6)
@@ -39,7 +39,7 @@ def test_a_report_decides_as_a_fitted_classifier(ready, scored, backbone, tmp_pa
 
 def test_what_the_blend_would_give_stands_beside_the_embedded_model(ready):
     """The same row as with the blend, and the model's own rows and trials are what they were."""
-    embedded = SetScoreClassifier()
+    embedded = SetScoreClassifier(backbone="setscore-mini")
     scored = report.score_parts(ready, embedded)
     made = report.report(ready, scored, SEEDS, ("auto", "platt"), yardsticks=True, encode=encode)
     (row,) = [summary for summary in made.summaries if summary.name == f"auto + {NAME}"]

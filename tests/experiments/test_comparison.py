@@ -85,7 +85,7 @@ def test_a_learner_is_fitted_as_the_classifier_fits_it():
     """The numbers are those of `fit` on a seed's validation documents and of `predict` on its test documents."""
     (found,) = compared(["jsr"], seeds=(13,)).values()
     validation, test = dataset().draw(12, 13)
-    model = SetScoreClassifier(NAMES, scorer="jsr", calibration="temperature", head="none", backbone=PlantedBackbone())
+    model = SetScoreClassifier(NAMES, scorer="jsr", calibration="temperature", backbone=PlantedBackbone(), head="none")
     model.fit(validation.texts, validation.gold)
     expected = decision_metrics(test.gold, model.predict(test.texts).astype(bool))
     assert found.metrics.mean == expected

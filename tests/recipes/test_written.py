@@ -307,3 +307,23 @@ class TestJudged:
             ]
             assert all(2 <= len(wording) <= 140 for wording in wordings)
         assert judged.records(HERE / "judged", [])[0] == []
+
+
+def test_the_card_counts_what_is_there():
+    """recipes/written/README.md, of both corpora."""
+    card = (FOLDER / "README.md").read_text(encoding="utf-8")
+    rows = written.read(FOLDER)
+    asked, apply = sum(len(row["yes"]) + len(row["no"]) for row in rows), sum(len(row["yes"]) for row in rows)
+    files = len(list(FOLDER.glob("*.jsonl")))
+    assert f"| {files} | {len(rows):,} | {asked:,} | {apply:,} |" in card
+    assert f"for {sum('twin' in row for row in rows):,} rows `twin`" in card
+    assert f"{sum(not row['yes'] for row in rows):,} texts have\nno label that applies" in card
+    paths, texts, asked, apply = sorted((HERE / "judged").glob("*.jsonl")), 0, 0, 0
+    for path in paths:
+        labels = 0
+        for entry in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+            labels = len(entry["labels"]) if "labels" in entry else labels
+            if "text" in entry:
+                texts, apply = texts + 1, apply + len(entry["yes"])
+                asked += labels - len(entry["unsure"])
+    assert f"| {len(paths)} | {texts:,} | {asked:,} | {apply:,} |" in card

@@ -149,7 +149,7 @@ SPECS = {
 MINI = BackboneSpec(
     name="setscore-mini",
     family="mini",
-    summary="embedded, English: half the size of setscore-small, twice as fast",
+    summary="embedded; half the size",
     parameters=22_700_000,
     context=512,
     attention=("shared", "exact"),
@@ -167,7 +167,7 @@ MINI = BackboneSpec(
 SMALL = replace(
     MINI,
     name="setscore-small",
-    summary="embedded, English, no download: the default",
+    summary="embedded, English, no download",
     parameters=33_400_000,
     temperature=1.0,
     competition=0.2,
