@@ -107,6 +107,11 @@ def visit(browser, address, view):
     browser.get(f"{address}/#{view}")
 
 
+def applies(browser, label):
+    """Whether the label is said to apply; None while the page still shows the labels of before."""
+    return bars(browser).get(label, (None, None))[1]
+
+
 def bars(browser):
     """Shares by label, once there are any."""
 
@@ -278,10 +283,10 @@ def test_the_threshold_moves_and_wordings_stand_side_by_side(page, address):
     visit(page, address, "try")
     set_labels(page, LABELS)
     write(page, one(page, "textarea"), GOLD[1][0])
-    until(page, lambda: bars(page)["billing"][1])
+    until(page, lambda: applies(page, "billing"))
     slider = one(page, "input[type=range]")
     slider.send_keys(Keys.END)
-    until(page, lambda: not bars(page)["praise"][1])
+    until(page, lambda: applies(page, "praise") is False)
     slider.send_keys(Keys.HOME)
     until(page, lambda: all(applies for _, applies in bars(page).values()))
     all_of(page, "button[aria-label='Compare wordings']")[1].click()
