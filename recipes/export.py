@@ -91,7 +91,7 @@ def load(folder: Path) -> MiniBackbone:
 def parity_scores(folder: Path) -> np.ndarray:
     data = ROOT / "tests" / "data"
     documents = [row.document for row in read_documents(data / "everyday.jsonl")]
-    labels = read_labels(data / "everyday_labels.yaml")
+    labels = read_labels(data / "everyday_labels.yaml").asked_by("description")
     return SetScoreClassifier(labels, backbone=load(folder)).decision_function(documents)
 
 

@@ -230,10 +230,14 @@ def without_evaluation(rows: list[Row], evaluation: Iterable[str]) -> tuple[list
     copied: Counter[str] = Counter()
     worded: Counter[str] = Counter()
 
+    def unwanted(wording: str) -> bool:
+        """Whether it is a label of an evaluation set, or a name with a description of which one is."""
+        return any(normal(part) in forbidden for part in (wording, *wording.removesuffix(")").split(" (", 1)))
+
     def allowed(labels: tuple[Label, ...]) -> tuple[Label, ...]:
-        for word in (word for label in labels for word in label if normal(word) in forbidden):
+        for word in (word for label in labels for word in label if unwanted(word)):
             worded[normal(word)] += 1
-        return tuple(left for label in labels if (left := tuple(w for w in label if normal(w) not in forbidden)))
+        return tuple(left for label in labels if (left := tuple(word for word in label if not unwanted(word))))
 
     clean = []
     for row, is_copy in zip(rows, copies((tuple(row_texts(row)) for row in rows), ngrams), strict=True):

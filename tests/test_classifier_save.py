@@ -92,6 +92,7 @@ def test_the_file_is_plain_json_with_a_format(tmp_path):
         "format": "setscore.classifier/2",
         "params": {
             "labels": {"oil": "crude oil", "sports": None},
+            "label_text": "both",
             "scorer": "per_label",
             "backbone": "setscore-small",
             "template": "Document:\n{document}\n\nQuestion: Does this document express {label}?\nAnswer:",

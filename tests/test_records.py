@@ -24,9 +24,9 @@ GOLD = np.array([[1, 0, 1], [0, 0, 0]], dtype=bool)
         (
             {"oil": "crude oil", "sports": None, "music": ""},
             ("oil", "sports", "music"),
-            ["crude oil", "sports", "music"],
+            ["oil (crude oil)", "sports", "music"],
         ),
-        ([Label("oil", "crude oil"), "sports"], ("oil", "sports"), ["crude oil", "sports"]),
+        ([Label("oil", "crude oil"), "sports"], ("oil", "sports"), ["oil (crude oil)", "sports"]),
         (LabelSet.of(["oil"]), ("oil",), ["oil"]),
         (np.array(["oil", "sports"]), ("oil", "sports"), ["oil", "sports"]),
         (pd.Series(["oil", "sports"]), ("oil", "sports"), ["oil", "sports"]),
@@ -36,7 +36,7 @@ GOLD = np.array([[1, 0, 1], [0, 0, 0]], dtype=bool)
 def test_labels_from(source, names, texts):
     labels = LabelSet.of(source)
     assert labels.names == names
-    assert [label.text for label in labels.labels] == texts
+    assert list(labels.texts) == texts
     assert len(labels) == len(names)
 
 
@@ -261,3 +261,14 @@ def test_labels_that_are_nearly_one_are_kept_with_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         LabelSet.of(["home repairs", "homerepairs"])
+
+
+def test_labels_are_asked_by_name_and_description_or_by_one_of_them():
+    labels = LabelSet.of({"refund": "a request to get money back", "praise": None})
+    assert labels.texts == ("refund (a request to get money back)", "praise")
+    assert labels.asked_by("description").texts == ("a request to get money back", "praise")
+    assert labels.asked_by("name").texts == ("refund", "praise")
+    assert labels.asked_by(None) is labels
+    assert (labels.asked_as, labels.asked_by("name").asked_as, LABELS.asked_as) == ("both", "name", "name")
+    with pytest.raises(LabelError, match="unknown label text 'names'. Did you mean 'name'"):
+        labels.asked_by("names")

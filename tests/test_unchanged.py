@@ -11,6 +11,7 @@ import pytest
 
 from setscore import SetScoreClassifier
 from setscore.errors import TruncationWarning
+from setscore.records import LabelSet
 from setscore.store import MemoryStore
 
 DATA = Path(__file__).parent / "data"
@@ -21,6 +22,7 @@ TEXTS = BEFORE["documents"]
 CLOSE = 0.06
 
 MODEL = "setscore-mini"  # the only one that version 0.1 had
+LABELS = LabelSet.of(BEFORE["labels"]).asked_by("description")  # as version 0.1 asked them
 STORE = MemoryStore()  # fitted classifiers ask the same questions
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{TruncationWarning.__module__}.TruncationWarning")
@@ -35,7 +37,7 @@ def same_decisions(found, before, probabilities, thresholds):
 
 @pytest.mark.parametrize("way", BEFORE["ways"])
 def test_log_odds_and_decisions_before_fit(way):
-    model = SetScoreClassifier(BEFORE["labels"], **{"backbone": MODEL} | BEFORE["ways"][way])
+    model = SetScoreClassifier(LABELS, **{"backbone": MODEL} | BEFORE["ways"][way])
     before = np.array([[-np.inf if u is None else u for u in row] for row in BEFORE["log_odds"][way]])
     predictions = model.classify(TEXTS)
     np.testing.assert_allclose(predictions.scores.log_odds, before, atol=CLOSE)
@@ -46,7 +48,7 @@ def test_log_odds_and_decisions_before_fit(way):
 @pytest.mark.parametrize("name", [name for name, found in BEFORE["fitted"].items() if found["way"] is not None])
 def test_a_fit_chooses_what_it_chose(name):
     before = BEFORE["fitted"][name]
-    model = SetScoreClassifier(BEFORE["labels"], backbone=MODEL, head="none", store=STORE, **before["way"]).fit(
+    model = SetScoreClassifier(LABELS, backbone=MODEL, head="none", store=STORE, **before["way"]).fit(
         BEFORE["fitted_on"], BEFORE["gold"]
     )
     check(model, before)

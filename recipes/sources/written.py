@@ -7,11 +7,13 @@
 label is two to five wordings of one meaning, a short name first. A twin is a nearly equal text to which at least one
 label applies that does not apply to this one, in the same wordings. A tenth of the rows, twins together, is kept apart
 for validate.py: which ones depends on their ids alone, so that rows may be added.
+
+The package asks a label that has a description as "name (description)": this is one more wording of every label.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +62,13 @@ def kept_apart(record: Record) -> bool:
     return int.from_bytes(hashlib.blake2b(group.encode(), digest_size=8).digest(), "little") % APART == 0
 
 
+def worded(label: Sequence[str]) -> tuple[str, ...]:
+    """The wordings of a label, the last one as the package asks for it: its name with its description behind it."""
+    return (*label, f"{label[0]} ({label[1]})") if len(label) > 1 else tuple(label)
+
+
 def convert(record: Record) -> Row:
-    yes, no = (tuple(tuple(label) for label in record[side]) for side in ("yes", "no"))
+    yes, no = (tuple(map(worded, record[side])) for side in ("yes", "no"))
     writer = record["id"].rpartition("-")[0]
     return Row(SOURCE + writer, record["text"], "written", yes, no, name=record["id"], twin=record.get("twin", ""))
 

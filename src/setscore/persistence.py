@@ -30,7 +30,7 @@ from setscore.errors import DataFileError, SetScoreError, unknown_name
 from setscore.fitting import MODEL, Fitted, Known
 from setscore.prompts import Template, Verbalizer
 from setscore.readout import Readout, check_head
-from setscore.records import FloatArray, LabelSet
+from setscore.records import LABEL_TEXTS, FloatArray, LabelSet
 from setscore.shortlist import shortlist_of
 from setscore.storage import SAVED, one_line, read_json, read_limited, write_bytes, write_json
 
@@ -61,6 +61,7 @@ def content_of(params: Mapping[str, Any], labels: LabelSet, fitted: Fitted | Non
     plain |= {
         "backbone": with_allowances(name, ()) if isinstance(name := params["backbone"], str) else name.identity,
         "labels": labels.plain(),
+        "label_text": labels.label_text,
         "template": Template.of(params["template"]).text,
         "verbalizer": asdict(Verbalizer.of(params["verbalizer"])),
         "calibration": calibrations.describe(params["calibration"]),
@@ -144,7 +145,7 @@ class FieldError(SetScoreError):
 def _restored(content: dict[str, Any], allow: Sequence[str], path: Path) -> tuple[dict[str, Any], Fitted | None]:
     params = {"head": "none"} | content["params"]  # before there were read-outs
     _refuse_consent(params)
-    labels = LabelSet.of(params["labels"])
+    params["labels"] = labels = LabelSet.of(params["labels"]).asked_by(params.pop("label_text", "description"))
     _check_values(params)
     params["backbone"] = with_allowances(params["backbone"], tuple(allow))
     params["verbalizer"] = Verbalizer(**params["verbalizer"])
@@ -332,6 +333,7 @@ CONTENT: dict[str, Check] = {
 }
 PARAMS: dict[str, Check] = {
     "labels": (_is(dict), "an object of names and descriptions"),
+    "label_text": (lambda value: value in LABEL_TEXTS, f"one of {', '.join(LABEL_TEXTS)}"),
     "scorer": TEXT,
     "backbone": TEXT,
     "template": TEXT,
@@ -348,7 +350,7 @@ PARAMS: dict[str, Check] = {
     "objective": TEXT,
     "competition": (lambda value: _is_number(value) and 0 <= value <= 1, "a number from 0 to 1"),
 }
-MAY_BE_ABSENT = ("shortlist", "blend", "competition", "head", "objective")
+MAY_BE_ABSENT = ("label_text", "shortlist", "blend", "competition", "head", "objective")
 OPTION_KINDS: dict[Any, Check] = {
     str: TEXT,
     bool: (_is(bool), "true or false"),

@@ -30,7 +30,7 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 Progress = Callable[[str, int, int], None]  # what is going on, how much of it is done, and of how much
 
-LABEL_TEXTS = ("description", "name")  # what a question says of a label
+LABEL_TEXTS = ("both", "description", "name")  # what a question says of a label: both is "name (description)"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -51,19 +51,23 @@ class Label:
     description: str | None = None
     parent: str | None = None
 
-    @property
-    def text(self) -> str:
-        """What the question says: the description when there is one."""
-        return self.description or self.name
+    def text(self, by: str = "both") -> str:
+        """What a question says of it, one of LABEL_TEXTS; its name where it has no description."""
+        if not self.description or by == "name":
+            return self.name
+        return self.description if by == "description" else f"{self.name} ({self.description})"
 
 
 @dataclass(frozen=True)
 class LabelSet:
-    """The ordered inventory of labels: at least one, none blank, no name twice."""
+    """The ordered inventory of labels: at least one, none blank, no name twice. `label_text` is one of LABEL_TEXTS."""
 
     labels: tuple[Label, ...]
+    label_text: str = "both"
 
     def __post_init__(self) -> None:
+        if self.label_text not in LABEL_TEXTS:
+            raise LabelError(unknown_name("label text", self.label_text, LABEL_TEXTS))
         if not self.labels:
             raise LabelError("there are no labels. Give at least one, for example labels=['oil', 'sports'].")
         for position, label in enumerate(self.labels):
@@ -82,18 +86,14 @@ class LabelSet:
         self._check_parents()
         self._warn_alike()
 
-    def asked_by(self, text: str) -> "LabelSet":
-        """The same, asked by "description" (where a label has one) or by "name"."""
-        if text not in LABEL_TEXTS:
-            raise LabelError(unknown_name("label text", text, LABEL_TEXTS))
-        if text == "description" or not any(label.description for label in self.labels):
-            return self
-        return LabelSet(tuple(Label(label.name, None, label.parent) for label in self.labels))
+    def asked_by(self, text: str | None) -> "LabelSet":
+        """The same, asked by its names, its descriptions or both; None leaves it as it is."""
+        return self if text is None or text == self.label_text else LabelSet(self.labels, text)
 
     @property
     def asked_as(self) -> str:
-        """Whether labels are asked by "description" or by "name"."""
-        return "description" if any(label.description for label in self.labels) else "name"
+        """How labels are asked: by name where none has a description."""
+        return self.label_text if any(label.description for label in self.labels) else "name"
 
     def _warn_alike(self) -> None:
         """Names that differ only in capitals or spaces are rarely meant as two labels, but they may be."""
@@ -152,8 +152,8 @@ class LabelSet:
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """What questions say: descriptions, names where there is none."""
-        return tuple(label.text for label in self.labels)
+        """What questions say of the labels."""
+        return tuple(label.text(self.label_text) for label in self.labels)
 
     @cached_property
     def _positions(self) -> dict[str, int]:

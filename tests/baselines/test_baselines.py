@@ -241,6 +241,6 @@ def test_what_lies_behind_the_budget_is_not_read(place, name):
 def test_labels_are_offered_with_their_descriptions_and_named(place):
     model = load_baseline("qwen-generate", checkpoint=place("causal"))
     described = LabelSet.of({"oil": "crude oil or fuel", "song": None})
-    prompt = model._prompt("rain", described.labels)
+    prompt = model._prompt("rain", described.labels, described.asked_as)
     assert "\n- oil: crude oil or fuel\n- song: song\n" in prompt
-    assert "Labels: oil, match, song\n" in model._prompt("rain", LABELS.labels)
+    assert "Labels: oil, match, song\n" in model._prompt("rain", LABELS.labels, LABELS.asked_as)

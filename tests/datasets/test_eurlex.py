@@ -26,7 +26,7 @@ def test_local_files_are_read_with_their_inventory(put, tmp_path, ending, split,
     assert dataset.labels.names == ("budget", "trade policy", "my own")
     assert dataset.gold.tolist() == [[True, True, False], [False, False, False]]
     assert dataset.labels.labels[2].description is None
-    assert dataset.labels.labels[0].text == "budgets and public expenditure"
+    assert dataset.labels.texts[0] == "budgets and public expenditure"
     assert dataset.notes[0].startswith(f"{file}.jsonl{ending} is a local file")
 
 

@@ -95,13 +95,13 @@ def test_a_template_does_not_differ_from_itself():
 
 def test_mass_is_there_only_where_it_is_offered():
     backbone = PlantedBackbone()
-    mass = diagnosis.answer_mass(backbone, EXPRESS, TEXTS, LABELS.labels)
+    mass = diagnosis.answer_mass(backbone, EXPRESS, TEXTS, LABELS.texts)
     assert mass.shape == (12, 5)
 
     class Silent:
         spec = backbone.spec
 
-    assert diagnosis.answer_mass(Silent(), EXPRESS, TEXTS, LABELS.labels) is None
+    assert diagnosis.answer_mass(Silent(), EXPRESS, TEXTS, LABELS.texts) is None
 
 
 def test_a_probe_tells_sharper_answers_from_weaker_slots():

@@ -53,8 +53,8 @@ class TestReading:
             "written-old-shop",
             "I want my money back",
             "written",
-            (tuple(REFUND),),
-            (tuple(THANKS),),
+            ((*REFUND, "refund (a request to get money back)"),),
+            ((*THANKS, f"{THANKS[0]} ({THANKS[1]})"),),
             name="old-shop-007",
             twin="old-shop-008",
         )
@@ -248,14 +248,15 @@ def test_measure_written():
         record("a-1", yes=[["x", "y"]], no=[["z"]], twin="a-2"),
         record("a-2", yes=[["z"]], no=[["x", "y"]], twin="a-1"),
     ]
-    odds = [{"x": 2.0, "y": 1.0, "z": 0.5}, {"x": 1.0, "y": -1.0, "z": 3.0}]
+    odds = [{"x": 2.0, "y": 1.0, "z": 0.5, "x (y)": 1.0}, {"x": 1.0, "y": -1.0, "z": 3.0, "x (y)": -1.0}]
     found = measure_written(odds, rows)
     assert found["accuracy"] == pytest.approx(100 * 4 / 6)  # z of the first and x of the second are wrong
     assert found["micro_f1"] == pytest.approx(200 * 3 / (5 + 3))  # said of five wordings, true of three
     assert found["wordings_alike"] == pytest.approx(75)
     assert found["twins_ranked"] == pytest.approx(100)
     assert found["twins_decided"] == pytest.approx(100 / 3)  # y alone
-    assert set(measure_written(odds[:1], rows[:1])) == {"accuracy", "wordings_alike", "micro_f1"}
+    assert found["together_f1"] == pytest.approx(200 * 2 / (3 + 2))  # x (y) is right on both sides, z on one
+    assert set(measure_written(odds[:1], rows[:1])) == {"accuracy", "wordings_alike", "micro_f1", "together_f1"}
 
 
 JUDGED = (

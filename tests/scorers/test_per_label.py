@@ -38,7 +38,7 @@ def test_asks_each_pair_once_and_counts_forwards(recorder):
     expected = {
         (text, f"\n\nQuestion: Does this document express {label}?\nAnswer:")
         for text in TEXTS
-        for label in ("crude oil", "sports", "the weather")  # descriptions where there are any
+        for label in ("oil (crude oil)", "sports", "weather (the weather)")  # with descriptions where there are any
     }
     assert asked == expected
     assert len(recorder.asked) == len(expected)
@@ -50,8 +50,8 @@ def test_asks_each_pair_once_and_counts_forwards(recorder):
 def test_scores_belong_to_their_document_and_label(recorder):
     scores = PerLabelScorer(Template.of("express")).score(recorder, TEXTS, LABELS)
     for row, text in enumerate(TEXTS):
-        for column, label in enumerate(LABELS.labels):
-            (alone,) = recorder.log_odds([Template.of("express").query(text, label.text)])
+        for column, label in enumerate(LABELS.texts):
+            (alone,) = recorder.log_odds([Template.of("express").query(text, label)])
             assert scores.log_odds[row, column] == pytest.approx(alone[0], abs=0.1)
 
 
@@ -89,4 +89,4 @@ def test_a_label_before_the_document_cannot_be_shared(recorder):
             scorer.score(recorder, TEXTS, LABELS)
     else:
         assert np.isfinite(scorer.score(recorder, TEXTS, LABELS).log_odds).all()
-        assert recorder.asked[0].prefix == "Is crude oil in this text?\n"
+        assert recorder.asked[0].prefix == "Is oil (crude oil) in this text?\n"

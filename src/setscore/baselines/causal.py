@@ -61,7 +61,9 @@ class LabelGeneration(Untrained):
         rows = list(range(len(texts)))
         for batch in batches(rows, self.batch_size):
             offered = [[labels.labels[i] for i in np.flatnonzero(asked[row])] for row in batch]
-            prompts = [self._prompt(texts[row], some) for row, some in zip(batch, offered, strict=True)]
+            prompts = [
+                self._prompt(texts[row], some, labels.asked_as) for row, some in zip(batch, offered, strict=True)
+            ]
             answers = _generate(self.checkpoint, self.device, prompts)
             for row, some, answer in zip(batch, offered, answers, strict=True):
                 found, unread = parse_answer(answer, [label.name for label in some])
@@ -70,11 +72,11 @@ class LabelGeneration(Untrained):
             step(len(batch))
         return finished(log_odds, candidates, len(texts), unreadable)
 
-    def _prompt(self, text: str, labels: Sequence[Label]) -> str:
+    def _prompt(self, text: str, labels: Sequence[Label], asked: str) -> str:
         tokenizer, _ = _loaded(self.checkpoint, self.device)
         offered = " " + ", ".join(label.name for label in labels)
-        if any(label.description for label in labels):
-            offered = "".join(f"\n- {label.name}: {label.text}" for label in labels)
+        if asked != "name":
+            offered = "".join(f"\n- {label.name}: {label.text('description')}" for label in labels)
         before, after = NAMING.split("{document}")
         return before + beginning(tokenizer, text, self.document_tokens) + after.replace("{labels}", offered)
 

@@ -56,7 +56,7 @@ def classify(
     context: typer.Context,
     texts: Annotated[list[str] | None, typer.Argument(help="Documents, each in quotes.", show_default=False)] = None,
     labels: Labels = None,
-    label_text: options.LabelText = "description",
+    label_text: options.LabelText = None,
     file: File = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A file for the results, in place of standard output.")

@@ -35,7 +35,7 @@ def headroom(
     ] = None,
     documents: options.Documents,
     model: options.Model,
-    label_text: options.LabelText = "description",
+    label_text: options.LabelText = None,
     save: options.Save = None,
 ) -> None:
     """Compare thresholds chosen on validation documents with oracle thresholds, chosen on the test documents.
@@ -74,7 +74,7 @@ def _parts(
     model: options.Model,
     *,
     save: Path | None,
-    label_text: str,
+    label_text: str | None,
 ) -> list[tuple[str, Callable[[], dict[str, Scored]]]]:
     """Names of experiments and what gives their scores: saved ones, or the model."""
     if scores is not None:

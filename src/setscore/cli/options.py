@@ -33,7 +33,14 @@ DataDir = Annotated[
 Save = Annotated[
     Path | None, typer.Option(help="A folder for the scores: re-used, and gone on with after an interruption.")
 ]
-LabelText = Annotated[str, typer.Option(help="Ask labels by description, where they have one, or by name.")]
+LabelText = Annotated[
+    str | None,
+    typer.Option(
+        help="Ask labels by name and description (both), or by one of them (description, name). Default: both; for"
+        " public sets, whose names are often codes, description.",
+        show_default=False,
+    ),
+]
 METHOD = "How labels are asked"  # the heading of these options in the help
 Backbone = Annotated[str, typer.Option(help="See `setscore models`.", rich_help_panel=METHOD)]
 Template = Annotated[str, typer.Option(help="A question by name, or with {label} in it.", rich_help_panel=METHOD)]
@@ -228,7 +235,7 @@ class Own:
     ignore_unknown: Annotated[
         bool, typer.Option("--ignore-unknown", help="Leave gold labels that are not in --labels out, and say which.")
     ] = False
-    label_text: LabelText = "description"
+    label_text: LabelText = None
 
     def inventory(self) -> LabelSet:
         """The labels as they are asked."""
@@ -236,8 +243,8 @@ class Own:
 
     def worded(self, wanted: dict[str, Callable[[], Experiment]]) -> dict[str, Callable[[], Experiment]]:
         """Datasets with their labels as they are asked."""
-        if self.label_text not in LABEL_TEXTS:
-            raise SetScoreError(f"--label-text is {' or '.join(LABEL_TEXTS)}, got {self.label_text!r}.")
+        if self.label_text not in (None, *LABEL_TEXTS):
+            raise SetScoreError(f"--label-text is {', '.join(LABEL_TEXTS)}, got {self.label_text!r}.")
         return {name: (lambda load=load: asked_by(load(), self.label_text)) for name, load in wanted.items()}  # type: ignore[misc]
 
     def load(self, group_column: str | None = None, *, inventory: LabelSet | None = None) -> Dataset:

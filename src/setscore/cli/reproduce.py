@@ -60,7 +60,9 @@ def reproduce(
     data_dir: options.DataDir = None,
     limit: Annotated[int | None, typer.Option(min=4, help="Only so many documents, for a quick look.")] = None,
     train_limit: Annotated[int | None, typer.Option(min=1, help="Only so many training documents.")] = None,
-    label_text: options.LabelText = "description",
+    label_text: Annotated[
+        str, typer.Option(help="Ask labels by description, as the paper does, by name, or by both.")
+    ] = "description",
     out: Annotated[Path, typer.Option(help="A folder for runs, answers and results.")] = Path("reproduction"),
     json: Annotated[Path | None, typer.Option(help="A file for all rows; OUT/ITEM.json as well.")] = None,
     allow: options.Allow = None,

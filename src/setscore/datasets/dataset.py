@@ -91,12 +91,16 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over ids, texts, labels with their descriptions, and gold: 64 hexadecimal digits.
+        """SHA-256 over ids, texts, labels as they are asked, and gold: 64 hexadecimal digits.
 
         Groups do not count: scores do not depend on them.
         """
         digest = hashlib.sha256()
-        for part in (self.ids, self.texts, [[label.name, label.description] for label in self.labels.labels]):
+        asked = [
+            [name, None if text == name else text]
+            for name, text in zip(self.labels.names, self.labels.texts, strict=True)
+        ]
+        for part in (self.ids, self.texts, asked):
             digest.update(json.dumps(part, ensure_ascii=False).encode() + b"\n")
         digest.update(np.packbits(self.gold).tobytes())
         return digest.hexdigest()

@@ -72,7 +72,7 @@ def _names(path: Path) -> list[str]:
 
 def _described(names: list[str]) -> LabelSet:
     known = descriptions("eurlex")
-    return LabelSet(tuple(Label(name, known.get(RENAMED.get(name, name))) for name in names))
+    return LabelSet(tuple(Label(name, known.get(RENAMED.get(name, name))) for name in names), "description")
 
 
 SOURCE = Source(

@@ -83,13 +83,16 @@ class Source:
 def descriptions(name: str) -> dict[str, str]:
     """The packaged label descriptions of a source, in the order of its inventory."""
     labels = read_labels(Path(__file__).parent / "descriptions" / f"{name}.yaml")
-    return {label.name: label.text for label in labels.labels}
+    return {label.name: label.text("description") for label in labels.labels}
 
 
 def described(source: str, *names: str) -> LabelSet:
-    """An inventory with the packaged descriptions: `names`, or without them the whole packaged inventory."""
+    """An inventory with the packaged descriptions: `names`, or without them the whole packaged inventory.
+
+    It is asked by description, as in the paper: names of public sets are codes rather than words.
+    """
     known = descriptions(source)
-    return LabelSet(tuple(Label(name, known.get(name)) for name in names or known))
+    return LabelSet(tuple(Label(name, known.get(name)) for name in names or known), "description")
 
 
 def card(source: Source, *measured: Dataset) -> list[str]:

@@ -14,7 +14,7 @@ from setscore.errors import SetScoreError
 from setscore.experiments.attention import rank_correlation
 from setscore.metrics import decision_metrics
 from setscore.prompts import Template
-from setscore.records import BoolArray, FloatArray, Label, LabelSet, Progress
+from setscore.records import BoolArray, FloatArray, LabelSet, Progress
 from setscore.scorers import PerLabelScorer, Reading
 from setscore.scorers.per_label import document_room, split_document
 from setscore.scorers.unary import UnaryScorer
@@ -95,7 +95,7 @@ def slot_bias(
     found = []
     for number, order in enumerate(turned):
         told = _told(progress, what, total, number * len(texts))
-        inventory = LabelSet(tuple(labels.labels[i] for i in order))
+        inventory = LabelSet(tuple(labels.labels[i] for i in order), labels.label_text)
         found.append(scorer.score(backbone, texts, inventory, progress=told).log_odds)
     mean, rate = (np.array([part.mean(axis=0) for part in parts]) for parts in (found, [u > 0 for u in found]))
     effect, label_effect = _effects(turned, mean)
@@ -133,23 +133,26 @@ def label_rates(gold: BoolArray | None, decided: BoolArray) -> LabelRates:
 
 def empty_document_bias(backbone: Backbone, template: Template, labels: LabelSet) -> FloatArray:
     """Log-odds [m] of each label for an empty document: what its words alone make the model say."""
-    answers = backbone.log_odds([template.query("", label.text) for label in labels.labels])
+    answers = backbone.log_odds([template.query("", text) for text in labels.texts])
     return np.array([float(answer[0]) for answer in answers])
 
 
 def answer_mass(
-    backbone: Backbone, template: Template, texts: Sequence[str], labels: Sequence[Label]
+    backbone: Backbone, template: Template, texts: Sequence[str], asked: Sequence[str]
 ) -> FloatArray | None:
-    """p(yes) + p(no) [n, m] over the whole vocabulary, where a backbone offers it; long texts are cut."""
+    """p(yes) + p(no) [n, m] over the whole vocabulary, where a backbone offers it; long texts are cut.
+
+    `asked` is what the questions say of the labels.
+    """
     if not isinstance(backbone, MassReader):
         return None
     reading = Reading()
-    empty = [template.query("", label.text) for label in labels]
+    empty = [template.query("", label) for label in asked]
     room = document_room(backbone, empty, reading.max_document_tokens)
     begun = [split_document(backbone, text, room=room, overlap=reading.overlap)[0] for text in texts]
-    queries = [template.query(text, label.text) for text in begun for label in labels]
+    queries = [template.query(text, label) for text in begun for label in asked]
     found = [float(mass[0]) for mass in backbone.answer_mass(queries)]
-    return np.array(found).reshape(len(texts), len(labels))
+    return np.array(found).reshape(len(texts), len(asked))
 
 
 @dataclass(frozen=True)
@@ -278,6 +281,6 @@ def diagnose(
         scores.log_odds,
         int(scores.truncated.sum()),
         tuple(wordings_of(templates, [scores.log_odds, *others], gold)),
-        answer_mass(backbone, template, texts[:MASS_DOCUMENTS], labels.labels),
+        answer_mass(backbone, template, texts[:MASS_DOCUMENTS], labels.texts),
         gold,
     )

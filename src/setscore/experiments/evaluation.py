@@ -69,8 +69,8 @@ def prepare_file(dataset: Dataset, *, limit: int | None = None) -> Experiment:
     return _pool(dataset.name, dataset, limit)
 
 
-def asked_by(experiment: Experiment, label_text: str) -> Experiment:
-    """Labels asked by "description", where they have one, or by "name"."""
+def asked_by(experiment: Experiment, label_text: str | None) -> Experiment:
+    """Labels asked by name, description or both; None: as the dataset has them."""
     parts = {part: one.with_labels(one.labels.asked_by(label_text)) for part, one in experiment.parts.items()}
     return replace(experiment, parts=parts)
 

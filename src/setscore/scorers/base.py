@@ -145,7 +145,7 @@ class SetScorer(ABC):
             asked = tuple(np.flatnonzero(scored[row]).tolist())
             if not asked:
                 continue
-            texts = tuple(labels.labels[i].text for i in asked)
+            texts = tuple(labels.texts[i] for i in asked)
             if asked not in rooms:
                 rooms[asked] = self._room(asker, texts)
             cut, truncated[row] = read_document(asker.backbone, documents[row], self.reading, room=rooms[asked], most=1)

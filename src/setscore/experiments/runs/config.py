@@ -44,7 +44,7 @@ class DatasetConfig(_Part):
     separator: str | None = None
     ignore_unknown: bool = False
     limit: int | None = Field(default=None, ge=4)
-    label_text: Literal["description", "name"] = "description"
+    label_text: Literal["both", "description", "name"] = "description"
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
