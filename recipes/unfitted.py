@@ -1,98 +1,126 @@
-"""The numbers that stand in before `fit`: micro-F1 at 0.5 and log loss for temperatures and competitions, and what the
-share of the model's own cosine does where it is blended in.
+"""The numbers that stand in before `fit`, chosen for a packaged model: its temperature and its competition.
 
-    python -m recipes.unfitted --scores scores
+    python -m recipes.unfitted --validation validation.json --backbone setscore-small
 
-`--scores` is the folder of `setscore evaluate all --save scores`. Only the validation documents of each seed are looked
-at: 200 of every set.
+Asks the model about the documents of validation.json (`recipes.validate --data-dir`), of which nothing was learned: the
+validation slices of the public sets, whose labels are asked by description, and judged texts with their whole label
+sets, asked by name and by name and description. Prints micro-F1 at a probability of 0.5 for each competition, and the
+log loss for each temperature. The competition is the one with the best mean of the three kinds; the temperature, which
+moves no decision, is the one with the least log loss there.
 """
 
 import argparse
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.metrics import f1_score, log_loss
+from sklearn.metrics import log_loss
 
-from benchmarks.saved import check_scores, saved_trials
-from setscore.backbones import backbone_spec
+from setscore import SetScoreClassifier
 from setscore.calibration import UnfittedCalibration
-from setscore.ensemble import COSINE_SCALE, Ensemble
-from setscore.errors import SetScoreError
-from setscore.experiments import PAPER_SETS
-from setscore.experiments.blending import EMBEDDED_BLEND, mixed
-from setscore.experiments.scored import Scored
+from setscore.records import BoolArray, FloatArray, Label, LabelSet
 
-SEEDS = (13, 17, 23)
-TEMPERATURES = (1.0, 0.5, 0.33)
-COMPETITIONS = (0.0, 0.2, 0.35, 0.5, 0.7, 1.0)
-SHARES = (0.0, 0.125, 0.25, 0.375, 0.5)
+TEMPERATURES = (0.5, 0.7, 1.0, 1.4, 2.0)
+COMPETITIONS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7)
+KINDS = ("public sets", "judged, by name", "judged, by both")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Documents of one label set: log-odds, gold, and what is sure enough to be counted, all [documents, labels]."""
+
+    log_odds: FloatArray
+    gold: BoolArray
+    sure: BoolArray
+
+    def probabilities(self, temperature: float, competition: float) -> FloatArray:
+        numbers = UnfittedCalibration(temperature=temperature, competition=competition)
+        return numbers.for_labels(self.gold.shape[1]).transform(self.log_odds)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scores", type=Path, required=True)
+    parser.add_argument("--validation", type=Path, required=True)
+    parser.add_argument("--backbone", default="setscore-small")
+    parser.add_argument("--documents", type=int, default=200, help="of each public set")
     arguments = parser.parse_args()
-    try:
-        check_scores(arguments.scores)  # says what to do where there is nothing
-        drawn = {name: validation(arguments.scores, name) for name in PAPER_SETS}
-        cosines = {name: validation(arguments.scores, name, EMBEDDED_BLEND) for name in PAPER_SETS}
-    except SetScoreError as error:
-        parser.error(str(error))
-    compare_competitions(drawn)
-    compare_shares(drawn, cosines)
+    sets = json.loads(arguments.validation.read_text())
+    judged = by_label_set(sets.get("judged", {}).get("rows", []))
+    public = {name: one for name, one in sets.items() if "documents" in one}
+    found = {
+        KINDS[0]: [ask_public(one, arguments.backbone, arguments.documents) for one in public.values()],
+        KINDS[1]: [ask_judged(rows, "name", arguments.backbone) for rows in judged],
+        KINDS[2]: [ask_judged(rows, "both", arguments.backbone) for rows in judged],
+    }
+    competition, temperature = choose({kind: each for kind, each in found.items() if each})
+    print(f"\nchosen: competition {competition:g}, temperature {temperature:g}")
 
 
-def validation(folder: Path, dataset: str, blend: str | None = None) -> list[Scored]:
-    """The validation documents of each seed."""
-    return [trial.validation for trial in saved_trials(folder, dataset, SEEDS, blend)]
+def ask_public(one: Mapping[str, Any], backbone: str, most: int) -> Asked:
+    labels, documents = LabelSet.of(one["labels"]), one["documents"][:most]
+    gold = np.zeros((len(documents), len(labels)), dtype=bool)
+    for row, numbers in enumerate(one["gold"][:most]):
+        gold[row, numbers] = True
+    return Asked(SetScoreClassifier(labels, backbone=backbone).decision_function(documents), gold, np.ones_like(gold))
 
 
-def compare_competitions(drawn: dict[str, list[Scored]]) -> None:
-    losses = [f"log loss at T = {temperature:g}" for temperature in TEMPERATURES]
-    print("| competition | " + " | ".join([*PAPER_SETS, "mean", *losses]) + " |")
-    print("|---:|" + "---:|" * (len(PAPER_SETS) + 1 + len(losses)))
+def by_label_set(rows: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Judged texts of one label set have the same id."""
+    groups = defaultdict(list)
+    for row in rows:
+        groups[row["id"]].append(row)
+    return list(groups.values())
+
+
+def ask_judged(rows: Sequence[Mapping[str, Any]], label_text: str, backbone: str) -> Asked:
+    wordings = {label[0]: label[1] for row in rows for label in (*row["yes"], *row["no"])}
+    labels = LabelSet(tuple(Label(*pair) for pair in wordings.items()), label_text)
+    gold, no = (labels.indicator([[label[0] for label in row[side]] for row in rows]) for side in ("yes", "no"))
+    classifier = SetScoreClassifier(labels, backbone=backbone)
+    return Asked(classifier.decision_function([row["text"] for row in rows]), gold, gold | no)
+
+
+def choose(found: Mapping[str, Sequence[Asked]]) -> tuple[float, float]:
+    print("| competition | " + " | ".join([*found, "mean", *(f"log loss, T = {t:g}" for t in TEMPERATURES)]) + " |")
+    print("|---:|" + "---:|" * (len(found) + 1 + len(TEMPERATURES)))
+    micro, losses = dict[float, float](), dict[float, list[float]]()
     for competition in COMPETITIONS:
-        micro = [np.mean([at_half(scored, competition) for scored in found]) for found in drawn.values()]
-        loss = [
-            np.mean([surprise(scored, competition, temperature) for found in drawn.values() for scored in found])
-            for temperature in TEMPERATURES
+        kinds = [micro_f1(kind, each, competition) for kind, each in found.items()]
+        micro[competition] = float(np.mean(kinds))
+        losses[competition] = [
+            float(np.mean([surprise(each, t, competition) for each in found.values()])) for t in TEMPERATURES
         ]
-        cells = [f"{100 * value:.1f}" for value in [*micro, np.mean(micro)]] + [f"{value:.3f}" for value in loss]
-        print(f"| {competition:g} | " + " | ".join(cells) + " |")
+        cells = [f"{value:.1f}" for value in [*kinds, micro[competition]]]
+        cells += [f"{value:.3f}" for value in losses[competition]]
+        print(f"| {competition:g} | " + " | ".join(cells) + " |", flush=True)
+    best = max(COMPETITIONS, key=lambda competition: micro[competition])
+    return best, TEMPERATURES[int(np.argmin(losses[best]))]
 
 
-def compare_shares(drawn: dict[str, list[Scored]], cosines: dict[str, list[Scored]]) -> None:
-    print("\n| share of the cosine | " + " | ".join([*PAPER_SETS, "mean"]) + " |")
-    print("|---:|" + "---:|" * (len(PAPER_SETS) + 1))
-    spec = backbone_spec("setscore-mini")
-    numbers = UnfittedCalibration(temperature=spec.temperature, competition=spec.competition)
-    ready = {name: clone(numbers).for_labels(len(found[0].labels)) for name, found in drawn.items()}
-    for share in SHARES:
-        blend = Ensemble(("model", EMBEDDED_BLEND), (1 - share, share), ((1.0, 0.0), COSINE_SCALE))
-        means = []
-        for name, found in drawn.items():
-            blended = [mixed(blend, *pair, EMBEDDED_BLEND) for pair in zip(found, cosines[name], strict=True)]
-            means.append(np.mean([both_f1(one.gold, ready[name].predict(one.log_odds)) for one in blended], axis=0))
-        cells = [f"{100 * micro:.1f} / {100 * macro:.1f}" for micro, macro in [*means, np.mean(means, axis=0)]]
-        print(f"| {share:g} | " + " | ".join(cells) + " |")
+def micro_f1(kind: str, found: Sequence[Asked], competition: float) -> float:
+    """In percent: the mean over public sets; of judged texts, whose sets are small, over all of them together."""
+    counts = []
+    for each in found:
+        decided = each.probabilities(1.0, competition) >= 0.5
+        right, said = (decided & each.gold).sum(), (decided & each.sure).sum()
+        counts.append([2 * right, said + each.gold.sum()])
+    if kind == KINDS[0]:
+        return 100 * float(np.mean([right / max(1, both) for right, both in counts]))
+    right, both = np.sum(counts, axis=0)
+    return 100 * float(right / max(1, both))
 
 
-def both_f1(gold: np.ndarray, decided: np.ndarray) -> list[float]:
-    """Micro and macro F1."""
-    return [float(f1_score(gold, decided, average=kind, zero_division=0)) for kind in ("micro", "macro")]
-
-
-def at_half(scored: Scored, competition: float) -> float:
-    """Micro-F1 at a probability of one half, whatever the temperature."""
-    ready = UnfittedCalibration(competition=competition).for_labels(len(scored.labels))
-    return both_f1(scored.gold, ready.predict(scored.log_odds))[0]
-
-
-def surprise(scored: Scored, competition: float, temperature: float) -> float:
-    """Log loss in nats, a mean over all pairs of document and label."""
-    ready = UnfittedCalibration(temperature=temperature, competition=competition).for_labels(len(scored.labels))
-    return float(log_loss(scored.gold.ravel(), ready.transform(scored.log_odds).ravel()))
+def surprise(found: Sequence[Asked], temperature: float, competition: float) -> float:
+    """Log loss in nats, a mean over the label sets of the mean over pairs of document and label."""
+    losses = []
+    for each in found:
+        probabilities = each.probabilities(temperature, competition)[each.sure]
+        losses.append(log_loss(each.gold[each.sure], probabilities, labels=[False, True]))
+    return float(np.mean(losses))
 
 
 if __name__ == "__main__":

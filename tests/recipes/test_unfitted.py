@@ -1,0 +1,57 @@
+"""Choosing what stands in before `fit`: the table over competitions, and what is chosen by it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from recipes import unfitted
+from recipes.unfitted import Asked
+
+GOLD = np.array([[True, False], [True, True]])
+SURE = np.ones_like(GOLD)
+
+
+def asked(log_odds, sure=SURE):
+    return Asked(np.array(log_odds, dtype=float), GOLD, sure)
+
+
+def test_labels_that_exclude_each_other_want_competition_and_sure_answers_a_low_temperature(capsys):
+    alone = Asked(np.array([[6.0, 1.0]] * 4), np.array([[True, False]] * 4), np.ones((4, 2), dtype=bool))
+    competition, temperature = unfitted.choose({unfitted.KINDS[0]: [alone]})
+    assert competition >= 0.2
+    assert temperature == 0.5
+    assert capsys.readouterr().out.count("\n") == 2 + len(unfitted.COMPETITIONS)
+
+
+def test_labels_that_go_together_want_none():
+    both = asked([[5.0, -5.0], [5.0, 0.4]])
+    assert unfitted.choose({unfitted.KINDS[1]: [both]})[0] == 0.0
+
+
+def test_unsure_pairs_count_neither_way():
+    unsure = np.array([[True, False], [True, True]])
+    wrong, right = asked([[3, 3], [3, 3]], unsure), asked([[3, -3], [3, 3]], unsure)
+    for kind in unfitted.KINDS:
+        assert unfitted.micro_f1(kind, [wrong], 0.0) == unfitted.micro_f1(kind, [right], 0.0) == 100
+    assert unfitted.surprise([wrong], 1.0, 0.0) == pytest.approx(unfitted.surprise([right], 1.0, 0.0))
+
+
+def test_small_label_sets_are_measured_together_and_public_ones_one_by_one():
+    nothing, everything = asked([[-3, -3], [-3, -3]]), asked([[3, -3], [3, 3]])
+    assert unfitted.micro_f1(unfitted.KINDS[0], [nothing, everything], 0.0) == pytest.approx(50)
+    assert unfitted.micro_f1(unfitted.KINDS[2], [nothing, everything], 0.0) == pytest.approx(100 * 6 / 9)
+
+
+def test_the_command_asks_a_packaged_model(tmp_path, capsys, monkeypatch):
+    refund, praise = ["refund", "a request to get money back"], ["praise", "kind words about a firm"]
+    rows = [
+        {"id": "judged-a-1", "text": "I want my money back.", "yes": [refund], "no": [praise]},
+        {"id": "judged-a-1", "text": "Lovely people, thank you!", "yes": [praise], "no": []},
+    ]
+    public = {"labels": ["oil", "sports"], "documents": ["Crude fell.", "They won the final."], "gold": [[0], [1]]}
+    path = tmp_path / "validation.json"
+    path.write_text(json.dumps({"own": public, "written": {"rows": []}, "judged": {"rows": rows}}))
+    monkeypatch.setattr("sys.argv", ["unfitted", "--validation", str(path), "--backbone", "setscore-mini"])
+    unfitted.main()
+    assert "\nchosen: competition " in capsys.readouterr().out
