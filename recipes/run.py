@@ -6,7 +6,8 @@ Needs one GPU; `--smoke` makes a toy on the CPU in some minutes, to see that eve
 there is not done again, and training goes on where it was stopped: start it again after any interruption, on another
 machine too if OUT or the folder of `--keep` goes along. The stages: base (the encoder to start from), prepare, encode,
 validate (the documents to measure runs on), train and average (the rounds of config.yaml, some runs at once: while one
-compiles, others train), export, sanity, card. `--start` takes weights made before in place of the first round. mini is
+compiles, others train), export, sanity, card. `--start` takes weights made before in place of the first round, and
+`--until first` stops when that round is done: a machine with a GPU is needed for encode and the rounds alone. mini is
 taught by small, which is made first.
 """
 
@@ -31,6 +32,7 @@ from recipes.bases import JUDGE, judge
 from recipes.files import json_lines
 
 Stage = tuple[str, Path, list[str]]
+ROWS = 600  # written, and judged, that a run is measured on: of those kept apart
 WEIGHTS = "weights.safetensors"  # of a run, and of the model
 TOKENIZER = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
 
@@ -53,6 +55,7 @@ def main() -> None:
     parser.add_argument("--validation", type=Path, help="labelled sets to measure runs on; default: of --evaluation")
     parser.add_argument("--out", type=Path, help="default: build/MODEL, with --smoke build/MODEL-smoke")
     parser.add_argument("--package", type=Path, help="where the model goes; default: OUT/package")
+    parser.add_argument("--until", metavar="STAGE", help="the last stage or round to make, as in --until second")
     parser.add_argument("--at-once", type=int, default=4, help="training runs at the same time")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu trains for days")
     parser.add_argument("--smoke", action="store_true", help="a toy on the CPU")
@@ -71,8 +74,20 @@ def main() -> None:
             parser.error(f"{arguments.teacher} is not there: make small first, or name its weights (--teacher).")
     do = partial(perform, out=arguments.out, keep=arguments.keep)
     with ThreadPoolExecutor(arguments.at_once) as pool:
-        for together in stages(arguments, yaml.safe_load((HERE / "config.yaml").read_text())):
+        planned = stages(arguments, yaml.safe_load((HERE / "config.yaml").read_text()))
+        for together in up_to(planned, arguments.until):
             list(pool.map(do, together))
+
+
+def up_to(planned: list[list[Stage]], last: str | None) -> list[list[Stage]]:
+    """The stages until the one of that name, or the one that makes the result of the round of that name."""
+    names = [{name for title, wanted, _ in together for name in (title, wanted.stem)} for together in planned]
+    if last is None:
+        return planned
+    found = [number for number, each in enumerate(names) if last in each]
+    if not found:
+        raise SystemExit(f"--until {last}: there is no such stage; there are {', '.join(sorted(set().union(*names)))}.")
+    return planned[: found[-1] + 1]
 
 
 def perform(stage: Stage, *, out: Path, keep: Path | None) -> None:
@@ -130,7 +145,7 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
     if arguments.evaluation and not arguments.validation:
         arguments.validation = out / "validation.json"
         measured = {"--data-dir": arguments.evaluation, "--judged": out / "judged.json", "--out": arguments.validation}
-        few = {"--documents": 10, "--rows": 40} if arguments.smoke else {}
+        few = {"--documents": 10, "--rows": 40} if arguments.smoke else {"--rows": ROWS}
         first.append(stage("validate", arguments.validation, {**measured, **few}))
     trained = training(arguments, config, common)
     last: list[Stage] = []
@@ -192,7 +207,9 @@ def stage(name: str, wanted: Path, options: dict[str, Any]) -> Stage:
 
 
 def scale_texts(data: Path, path: Path, counts: Sequence[int]) -> Path:
-    """Prompts and reviews on which export.py sees how large activations are; drawn with a fixed seed."""
+    """Prompts and reviews on which export.py sees how large activations are; drawn with a fixed seed, once."""
+    if path.exists():
+        return path
     generator = random.Random(13)
     prompts = [record["prompt"] for record in json_lines(data / "t0_sample.jsonl.xz", ["prompt"])]
     reviews = [record["text"] for record in json_lines(data / "imdb_sample.jsonl.xz", ["text"])]

@@ -28,7 +28,7 @@ from tokenizers import Tokenizer
 
 from recipes import HERE
 from recipes.model import Mini, build
-from recipes.sources.written import for_validation, worded
+from recipes.sources.written import Record, draw_number, for_validation, worded
 from recipes.store import tokenize
 from recipes.vocabulary import Vocabulary
 
@@ -53,14 +53,19 @@ def main() -> None:
         parser.error(f"needed: {' and '.join(missing)}.")
     if arguments.weights is None:
         sets = labelled_sets(arguments.data_dir, arguments.documents)
-        sets["written"] = {"rows": for_validation(arguments.written)[: arguments.rows]}
+        sets["written"] = {"rows": some(for_validation(arguments.written), arguments.rows)}
         if arguments.judged and (rows := json.loads(arguments.judged.read_text())):
-            sets["judged"] = {"rows": rows[: arguments.rows]}
+            sets["judged"] = {"rows": some(rows, arguments.rows)}
         arguments.out.write_text(json.dumps(sets) + "\n")
     else:
         model = build(load_file(arguments.weights)).to("cuda" if torch.cuda.is_available() else "cpu")
         sets = json.loads(arguments.validation.read_text())
         print(report(validate(model, Tokenizer.from_file(str(arguments.tokenizer)), sets)))
+
+
+def some(rows: Sequence[Record], most: int | None) -> list[Record]:
+    """So many rows of all writers and judges; twins, and texts of one label set, stay together."""
+    return sorted(rows, key=draw_number)[:most]
 
 
 def labelled_sets(folder: Path, documents: int) -> dict[str, dict[str, Any]]:

@@ -58,8 +58,13 @@ def _checked(line: str, place: str) -> Record:
 
 def kept_apart(record: Record) -> bool:
     """Whether a row is for validation only; a twin goes where its other goes."""
+    return draw_number(record) % APART == 0
+
+
+def draw_number(record: Record) -> int:
+    """A number drawn by the row's id, the same for twins."""
     group = min(record["id"], record.get("twin", record["id"]))
-    return int.from_bytes(hashlib.blake2b(group.encode(), digest_size=8).digest(), "little") % APART == 0
+    return int.from_bytes(hashlib.blake2b(group.encode(), digest_size=8).digest(), "little")
 
 
 def worded(label: Sequence[str]) -> tuple[str, ...]:

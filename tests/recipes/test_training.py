@@ -26,7 +26,7 @@ torch = pytest.importorskip("torch")
 import recipes.model as mini  # noqa: E402
 from recipes import encode  # noqa: E402  (needs torch)
 from recipes.card import card  # noqa: E402
-from recipes.run import say, training  # noqa: E402
+from recipes.run import say, training, up_to  # noqa: E402
 from recipes.train import blend, change  # noqa: E402
 from recipes.validate import labelled_sets, measure  # noqa: E402
 from setscore.backbones.mini import default_folder  # noqa: E402
@@ -369,6 +369,15 @@ class TestPlan:
         runs = [command for command in commands if "recipes.train" in command]
         assert len(runs) == 9
         assert all("--teacher larger " in command for command in runs)
+
+    def test_a_piece_ends_with_the_stage_or_round_that_is_named(self):
+        made = [[("prepare", Path("out/prepared.npz"), [])], [("train first-13", Path("out/run-first-13/weights"), [])]]
+        made += [[("average", Path("out/first.safetensors"), [])], [("average", Path("out/second.safetensors"), [])]]
+        assert up_to(made, None) == made
+        assert up_to(made, "prepare") == made[:1]
+        assert up_to(made, "first") == made[:3]
+        with pytest.raises(SystemExit, match="--until fourth: there is no such stage; there are average, first, "):
+            up_to(made, "fourth")
 
     def test_every_run_of_a_round_counts_the_same_in_its_mean(self):
         command = planned()[Path("out/first.safetensors")]

@@ -15,7 +15,7 @@ from recipes.questions import Cosines
 from recipes.sources import inference, judged, written
 from recipes.sources.rows import Row
 from recipes.store import tokenize
-from recipes.validate import measure_written
+from recipes.validate import measure_written, some
 from recipes.vocabulary import Vocabulary
 from setscore.backbones.mini import default_folder
 
@@ -328,3 +328,12 @@ def test_the_card_counts_what_is_there():
                 texts, apply = texts + 1, apply + len(entry["yes"])
                 asked += labels - len(entry["unsure"])
     assert f"| {len(paths)} | {texts:,} | {asked:,} | {apply:,} |" in card
+
+
+def test_some_rows_are_of_all_writers_and_twins_stay_together():
+    rows = [record(f"{name}-{n:03}", twin=f"{name}-{n ^ 1:03}") for name in "abcd" for n in range(100)]
+    drawn = [row["id"] for row in some(rows, 80)]
+    assert len(drawn) == 80
+    assert {name[0] for name in drawn} == set("abcd")
+    assert all(f"{name[:2]}{int(name[2:]) ^ 1:03}" in drawn for name in drawn)
+    assert len(some(rows, None)) == 400
