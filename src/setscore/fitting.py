@@ -12,13 +12,14 @@ from setscore import ensemble
 from setscore import readout as readouts
 from setscore.calibration import AutoCalibration, Calibration, LearnedCalibration, UnfittedCalibration, fingerprint
 from setscore.ensemble import Ensemble
-from setscore.errors import FewDocumentsWarning, SetScoreError
+from setscore.errors import FewDocumentsWarning, SetScoreError, unknown_name
 from setscore.predictions import CALIBRATED, LEARNED, ZERO_SHOT
 from setscore.readout import Readout
 from setscore.records import BoolArray, FloatArray, IntArray, LabelSet
 from setscore.scorers import Learner, Scorer
 
 MICRO, BALANCED = "micro_f1", "balanced"  # what thresholds aim at by default, without and with a read-out
+HEADS = ("auto", "readout", "none")  # what may be learned on top of the scores, see `learns`
 MODEL = "model"  # the member of a blend that is the model itself
 FEW_DOCUMENTS = 50
 FAR = 60.0  # log-odds beyond which no label lies
@@ -52,6 +53,11 @@ class Known:
         """The documents at `rows`."""
         members = {name: values[rows] for name, values in self.members.items()}
         return Known(members, self.gold[rows], self.vectors[rows])
+
+    @property
+    def embedded(self) -> bool:
+        """Whether there are vectors, without which no read-out can be learned."""
+        return bool(self.vectors.shape[1])
 
     def and_more(self, more: "Known") -> "Known":
         """These and others of the same labels."""
@@ -121,6 +127,19 @@ class Aim:
     objective: str | None = None
     blend: Ensemble | None = None
     ready: Calibration | None = None
+
+
+def learns(head: str, kind: Kind) -> bool:
+    """Whether a read-out is learned; an error for a head that there is none of.
+
+    "auto" learns one where the calibration is left to `fit` too. Whoever names a calibration, such as "paper", wants
+    the model's own scores calibrated that way: there a read-out is learned only when it is asked for, as "readout".
+    """
+    if head not in HEADS:
+        raise SetScoreError(unknown_name("head", head, HEADS))
+    if head == "auto":
+        return kind == AutoCalibration.name or calibrations.make(kind).name == AutoCalibration.name
+    return head == "readout"
 
 
 def conclude(known: Known, labels: FloatArray | None, aim: Aim) -> tuple[Calibration, Ensemble | None, Readout | None]:
