@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 import setscore.calibration as calibrations
 from setscore import ensemble
@@ -149,11 +150,19 @@ def conclude(known: Known, labels: FloatArray | None, aim: Aim) -> tuple[Calibra
     what it says of documents that it has not seen. Where there is nothing to learn from, one document or no gold label,
     everything stays as `ready` has it. Without a read-out a few documents raise a warning.
     """
+    if labels is None and (message := few_documents(len(known))):
+        warnings.warn(message, FewDocumentsWarning, stacklevel=4)
+    # Matrices are small: on a machine that others use, two threads that wait for each other take twenty times as long.
+    with threadpool_limits(1, user_api="blas"):
+        return _concluded(known, labels, aim)
+
+
+def _concluded(
+    known: Known, labels: FloatArray | None, aim: Aim
+) -> tuple[Calibration, Ensemble | None, Readout | None]:
     blend = None if aim.blend is None else ensemble.fit(known.members, known.gold, in_doubt=MODEL)
     calibration, scores = calibrations.make(aim.kind), mixed(known.members, blend)
     if labels is None:
-        if message := few_documents(len(known)):
-            warnings.warn(message, FewDocumentsWarning, stacklevel=4)
         return _aiming(calibration, aim.objective).fit(scores, known.gold), blend, None
     readout, unseen = readouts.fit(scores, known.vectors, labels, known.gold)
     if calibration.name == AutoCalibration.name:
