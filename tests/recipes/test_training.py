@@ -32,6 +32,7 @@ from recipes.validate import labelled_sets, measure  # noqa: E402
 from setscore.backbones.mini import default_folder  # noqa: E402
 from setscore.datasets.dataset import draw_rows  # noqa: E402
 
+ROWS_OF_A_WRITER = 12
 TEXT = "the weather report of today says that rain and wind will reach the northern coast before the evening"
 
 
@@ -78,6 +79,19 @@ def evaluation(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Some rows of every writer, with their twins: all of them would be most of what the toy reads."""
+    folder = tmp_path_factory.mktemp("written")
+    for path in sorted((HERE / "written").glob("*.jsonl")):
+        rows = {row["id"]: row for row in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
+        kept = list(rows)[:ROWS_OF_A_WRITER]
+        kept += [rows[name]["twin"] for name in kept if rows[name].get("twin", name) not in kept]
+        lines = (json.dumps(rows[name]) + "\n" for name in dict.fromkeys(kept))
+        (folder / path.name).write_text("".join(lines), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
 def encoder(tmp_path_factory):
     """A small encoder with random weights, in the names of a BERT checkpoint."""
     torch.manual_seed(0)
@@ -98,18 +112,18 @@ def run(module, *arguments):
 
 
 @pytest.fixture(scope="module")
-def made(data, evaluation, encoder, tmp_path_factory):
+def made(data, evaluation, written, encoder, tmp_path_factory):
     out = tmp_path_factory.mktemp("small")
-    return out, start(data, evaluation, encoder, out)
+    return out, start(data, evaluation, written, encoder, out)
 
 
-def start(data, evaluation, encoder, out):
+def start(data, evaluation, written, encoder, out):
     encoders = ("--base", encoder[0], "--judge", encoder[0])
-    places = ("--data", data, "--evaluation", evaluation, *encoders, "--out", out)
+    places = ("--data", data, "--evaluation", evaluation, "--written", written, *encoders, "--out", out)
     return run("recipes.run", *places, "--smoke", "--every", 1, "--keep", out / "kept")
 
 
-def test_topics_and_packages_are_there_where_they_are_given(made, data, tmp_path):
+def test_topics_and_packages_are_there_where_they_are_given(made, data, written, tmp_path):
     summary = json.loads((made[0] / "summary.json").read_text())
     assert summary["by_source"]["packages"] == 20
     assert summary["topics"] > 1000, "those of the recipe"
@@ -119,7 +133,7 @@ def test_topics_and_packages_are_there_where_they_are_given(made, data, tmp_path
             (tmp_path / source.name).symlink_to(source)
     tokenizer, out = default_folder() / "tokenizer.json", tmp_path / "summary.json"
     said = run("recipes.prepare", "--data", tmp_path, "--tokenizer", tokenizer, "--out", tmp_path / "prepared.npz",
-               "--topics", tmp_path / "topics.yaml", "--summary", out)  # fmt: skip
+               "--topics", tmp_path / "topics.yaml", "--summary", out, "--written", written)  # fmt: skip
     assert "Translation-en.xz is not there: no descriptions of packages." in said
     summary = json.loads(out.read_text())
     assert "packages" not in summary["by_source"]
@@ -205,12 +219,13 @@ def test_without_a_gpu_only_a_toy_is_made(data, encoder, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_every_nth_row_of_each_file(data, tmp_path):
+def test_every_nth_row_of_each_file(data, written, tmp_path):
     tokenizer = ROOT / "src" / "setscore" / "models" / "setscore-mini" / "tokenizer.json"
     rows = []
     for every in (1, 10):
         out = tmp_path / f"{every}.npz"
-        run("recipes.prepare", "--data", data, "--tokenizer", tokenizer, "--out", out, "--every", every)
+        run("recipes.prepare", "--data", data, "--tokenizer", tokenizer, "--out", out, "--every", every,
+            "--written", written)  # fmt: skip
         rows.append(Counter(np.array(Store.load(out).sources)[Store.load(out).row_source].tolist()))
     assert rows[1].keys() == rows[0].keys()
     assert rows[1].pop("snli") == 3  # a caption each record that was read
@@ -219,8 +234,8 @@ def test_every_nth_row_of_each_file(data, tmp_path):
     assert all(rows[1][source] == count for source, count in rows[0].items() if source.startswith("written-"))
 
 
-def test_a_second_start_does_nothing_again(made, data, evaluation, encoder):
-    said = start(data, evaluation, encoder, made[0])
+def test_a_second_start_does_nothing_again(made, data, evaluation, written, encoder):
+    said = start(data, evaluation, written, encoder, made[0])
     assert said.count("is there") == 13
     assert "recipes.export" not in said
 
