@@ -3,23 +3,30 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Without compiling every module of every package beforehand: Python compiles those that it imports.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
+EXTRAS := test,lint,docs,recipe,hub,excel,plots,run,report,conformal,torch,shortlist,baselines,batch,ray,serve
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test lint docs bench data-named models clean
+.PHONY: demo test quick lint docs bench data-named models clean
 .DEFAULT_GOAL := help
 
 help:
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
 
-$(VENV)/base: pyproject.toml constraints.txt
+$(VENV)/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/base: $(VENV)/made pyproject.toml constraints.txt
 	$(PIP) --editable .
 	touch $@
 
-$(VENV)/test: $(VENV)/base
-	$(PIP) --editable '.[test,lint,docs,recipe,hub,excel,plots,run,report,conformal,torch,shortlist,baselines,batch,ray,serve]'
-	touch $@
+# In one go, not on top of base: pip would look for everything twice.
+$(VENV)/test: $(VENV)/made pyproject.toml constraints.txt
+	$(PIP) --editable '.[$(EXTRAS)]'
+	touch $@ $(VENV)/base
 
 $(VENV)/bench: $(VENV)/base
 	$(PIP) --editable '.[bench]'
@@ -31,8 +38,15 @@ demo: $(VENV)/base ## classify eight documents over a dozen labels with the embe
 	@echo "No document was labelled for this: the model had only the labels' descriptions. With labelled documents,"
 	@echo "'setscore calibrate' fits the decisions to your data. Next: README.md, or .venv/bin/setscore --help"
 
-test: $(VENV)/test lint ## lint, types, tests, examples and documentation
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+# Lint runs beside the tests. What it has to say comes at the end, where it is seen.
+test: $(VENV)/test ## lint, types, tests, examples and documentation
+	@$(MAKE) --no-print-directory lint > $(VENV)/lint.log 2>&1 & lint=$$!; \
+	$(PYTEST); tests=$$?; \
+	wait $$lint || { cat $(VENV)/lint.log; echo "lint failed, see above; make lint runs it alone."; exit 1; }; \
+	echo "lint: no complaints"; exit $$tests
+
+quick: $(VENV)/test ## after a change: the tests of the logic, in less than a minute; no browser, Ray, server or training
+	$(PYTEST) --quick
 
 lint: $(VENV)/test ## ruff and mypy
 	$(BIN)/ruff check .

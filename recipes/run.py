@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="general training data")
     parser.add_argument("--evaluation", type=Path, help="evaluation data: overlap check, validation documents")
     parser.add_argument("--topics", type=Path, default=HERE / "topics.yaml", help="more phrases that could be labels")
+    parser.add_argument("--written", type=Path, default=HERE / "written", help="default: recipes/written")
     parser.add_argument("--model", choices=("small", "mini"), default="small", help="default: small")
     parser.add_argument("--start", type=Path, help="weights made before, in place of the first round")
     parser.add_argument(
@@ -135,6 +136,7 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
     first = [
         stage("prepare", store, {"--data": arguments.data, "--tokenizer": TOKENIZER, "--out": store, **evaluation,
                                  "--summary": out / "summary.json", "--topics": arguments.topics,
+                                 "--written": arguments.written,
                                  "--apart": out / "judged.json", **every}),
         stage("encode", encoded / "cosines.npy", {"--store": store, "--base": judging, "--targets": base,
                                                   "--out": encoded}),
@@ -144,7 +146,8 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
         first.insert(0, (title, made, [*command, wanted, option, path]))
     if arguments.evaluation and not arguments.validation:
         arguments.validation = out / "validation.json"
-        measured = {"--data-dir": arguments.evaluation, "--judged": out / "judged.json", "--out": arguments.validation}
+        measured = {"--data-dir": arguments.evaluation, "--judged": out / "judged.json", "--out": arguments.validation,
+                    "--written": arguments.written}  # fmt: skip
         few = {"--documents": 10, "--rows": 40} if arguments.smoke else {"--rows": ROWS}
         first.append(stage("validate", arguments.validation, {**measured, **few}))
     trained = training(arguments, config, common)

@@ -53,7 +53,7 @@ def main() -> None:
     next(batches)  # the workers fork before the GPU is touched
     torch.manual_seed(config["seed"])
     torch.set_float32_matmul_precision("high")
-    torch.set_num_threads(2)  # the other cores make batches
+    torch.set_num_threads(min(2, torch.get_num_threads()))  # the other cores make batches
     device = torch.device(arguments.device)
     run = Run(arguments, config, words, device)
     for _ in range(run.step):  # the batches that were learned from before the interruption

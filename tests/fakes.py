@@ -15,6 +15,8 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 # Words of the prompt itself say nothing about a document.
 _PROMPT_WORDS = frozenset(_WORD.findall((LAYOUTS["paper"] + QUESTIONS["express"]).lower()))
 
+DIMENSIONS = 16
+
 
 class FakeBackbone:
     """Log-odds between about -4 and 4: the share of the label's words that the document holds, plus a small offset.
@@ -67,6 +69,20 @@ class FakeBackbone:
 def _offset(text: str) -> float:
     """In [-0.5, 0.5), the same in every process, unlike `hash`."""
     return zlib.crc32(text.encode()) / 2**32 - 0.5
+
+
+class EmbeddingBackbone(FakeBackbone):
+    """Has sentence embeddings as well: its words, hashed into DIMENSIONS places."""
+
+    def embed(self, queries: Sequence[Query]) -> list[FloatArray]:
+        found = np.zeros((len(queries), DIMENSIONS))
+        for row, query in enumerate(queries):
+            for word in query.document.split():
+                found[row, zlib.crc32(word.encode()) % DIMENSIONS] += 1
+        return list(found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12))
+
+    def read(self, queries: Sequence[Query]) -> tuple[list[FloatArray], list[FloatArray]]:
+        return self.log_odds(queries), self.embed(queries)
 
 
 class PlantedBackbone(FakeBackbone):

@@ -173,12 +173,12 @@ def test_a_label_longer_than_the_model_reads_is_named():
 def test_five_thousand_labels():
     labels = [f"topic number {number}" for number in range(4_999)] + ["oil"]
     text = "Crude oil prices fell again."
-    scores = SetScoreClassifier(labels).score_documents([text])
+    scores = SetScoreClassifier(labels, backbone="setscore-mini").score_documents([text])
     assert scores.log_odds.shape == (1, 5_000)
     assert np.isfinite(scores.log_odds).all()
     assert scores.scored.all()
     # Their number does not matter to the score of any one.
-    few = SetScoreClassifier([labels[4_999], labels[17]]).decision_function([text])
+    few = SetScoreClassifier([labels[4_999], labels[17]], backbone="setscore-mini").decision_function([text])
     np.testing.assert_allclose(scores.log_odds[0, [4_999, 17]], few[0], atol=1e-3)
 
 

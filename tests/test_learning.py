@@ -8,7 +8,7 @@ import safetensors.numpy
 from scipy.special import expit
 
 from setscore import SetScoreClassifier
-from setscore.calibration import LearnedCalibration
+from setscore.calibration import AutoCalibration, LearnedCalibration, PaperCalibration
 from setscore.errors import DataFileError, LabelError, SetScoreError
 from setscore.fitting import Aim, Known, conclude
 from setscore.store import MemoryStore
@@ -41,6 +41,72 @@ def test_fit_learns_on_top_of_the_scores_unless_told_otherwise(learned):
         plain = classifier(head="none").fit(TEXTS, GOLD)
     assert plain.regime == "calibrated"
     np.testing.assert_array_equal(learned.decision_function(TEXTS), plain.decision_function(TEXTS))  # the model's own
+
+
+@pytest.mark.parametrize(
+    ("options", "regime"),
+    [
+        ({"calibration": "auto?most=1"}, "learned"),
+        ({"calibration": AutoCalibration(most=1)}, "learned"),
+        ({"calibration": "paper"}, "calibrated"),
+        ({"calibration": PaperCalibration()}, "calibrated"),
+        ({"calibration": "platt?most=1"}, "calibrated"),
+        ({"calibration": "paper", "head": "readout"}, "learned"),
+        ({"calibration": "auto", "head": "readout"}, "learned"),
+        ({"calibration": "auto", "head": "none"}, "calibrated"),
+    ],
+)
+def test_whoever_names_a_calibration_gets_that_one_unless_a_head_is_asked_for(options, regime):
+    model = classifier(**options).fit(TEXTS, GOLD)
+    assert model.regime == regime
+    if regime == "calibrated":  # of the model's own scores: nothing beside them was looked at
+        assert model.calibration_.fitted_on(model.decision_function(TEXTS), model.labels_.indicator(GOLD))
+        assert not model.fitted_.known.embedded
+
+
+def test_the_papers_calibration_is_the_papers_regime():
+    """The same numbers as the calibrator alone on the model's log-odds."""
+    model = classifier(calibration="paper").fit(TEXTS, GOLD)
+    log_odds, gold = model.decision_function(TEXTS), model.labels_.indicator(GOLD)
+    np.testing.assert_array_equal(model.predict(TEXTS), PaperCalibration().fit(log_odds, gold).predict(log_odds))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"competition": 1.0},
+        {"threshold": 0.99},
+        {"head": "none"},
+        {"calibration": "paper"},
+        {"objective": "micro_f1"},
+        {"blend": "own-cosine"},
+        {"shortlist": 1},
+    ],
+)
+def test_what_was_fitted_does_not_change_with_a_parameter(changed, learned, tmp_path):
+    """What `fit` read it has read: predictions, other labels, and what is saved are of the fit as it was."""
+    model = classifier().fit(TEXTS, GOLD).set_params(**changed)
+    expected = learned.classify(TEXTS)
+    found = model.classify(TEXTS)
+    np.testing.assert_array_equal(found.probabilities, expected.probabilities)
+    np.testing.assert_array_equal(found.decisions, expected.decisions)
+    assert found.regime == expected.regime
+    turned = {name: LABELS[name] for name in reversed(LABELS)}
+    np.testing.assert_allclose(
+        model.with_labels(turned).predict_proba(TEXTS), learned.with_labels(turned).predict_proba(TEXTS), atol=1e-9
+    )
+    model.save(tmp_path / "model.json")
+    np.testing.assert_allclose(
+        SetScoreClassifier.load(tmp_path / "model.json").predict_proba(TEXTS), expected.probabilities, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(("first", "then"), [("none", "readout"), ("readout", "none")])
+def test_more_documents_are_learned_from_as_the_first_ones_were(first, then):
+    model = classifier(head=first).fit(TEXTS[:8], GOLD[:8]).set_params(head=then).partial_fit(TEXTS[8:], GOLD[8:])
+    whole = classifier(head=first).fit(TEXTS, GOLD)
+    assert model.regime == whole.regime
+    np.testing.assert_allclose(model.predict_proba(TEXTS), whole.predict_proba(TEXTS), atol=1e-6)
 
 
 def test_without_a_store_and_in_one_pass_it_is_the_same(learned):

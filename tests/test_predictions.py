@@ -36,7 +36,7 @@ class Failing(FakeBackbone):
 
 @pytest.mark.parametrize("fitted", [False, True])
 def test_every_answer_is_a_view_of_the_predictions(fitted):
-    model = classifier(calibration="temperature?margin=0.1", threshold=0.4)
+    model = classifier(calibration="temperature?margin=0.1", threshold=0.4, head="readout")
     if fitted:
         model.fit(TEXTS, GOLD)
     found = model.classify(TEXTS)

@@ -16,7 +16,7 @@ from unittest import SkipTest
 
 import numpy as np
 import pytest
-from fakes import FakeBackbone
+from fakes import EmbeddingBackbone
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -65,7 +65,7 @@ class NumbersAsText(ClassifierMixin, BaseEstimator):
             self.classes_, index = np.unique(column_or_1d(y, warn=True), return_inverse=True)
             gold = np.eye(len(self.classes_), dtype=int)[index]
         labels = {f"label {i}": as_words(X[column == 1].mean(axis=0)) for i, column in enumerate(gold.T)}
-        classifier = SetScoreClassifier(labels, backbone=FakeBackbone(), threshold=self.threshold)
+        classifier = SetScoreClassifier(labels, backbone=EmbeddingBackbone(), threshold=self.threshold)
         self.classifier_ = classifier.fit([as_words(row) for row in X], gold)
         return self
 

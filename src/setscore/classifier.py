@@ -16,8 +16,8 @@ little more; 0 asks each for itself). `fit` replaces both by what a few labelled
 
     Document -> [Shortlist] -> Template -> Query -> Backbone -> Scores -> [Ensemble] -> Calibration -> Prediction
 
-"Ensemble" mixes in a cosine of sentence embeddings (`blend`). With `head="auto"` a read-out that `fit` learned stands
-between scores and calibration.
+"Ensemble" mixes in a cosine of sentence embeddings (`blend`). A read-out that `fit` learned (`head`) stands between
+scores and calibration.
 """
 
 import copy
@@ -42,7 +42,6 @@ from setscore.estimators import TextClassifier
 from setscore.fitting import MODEL, Fitted, Known
 from setscore.predictions import Ask, Predictions, score_each
 from setscore.prompts import Template, Verbalizer
-from setscore.readout import check_head
 from setscore.records import (
     BoolArray,
     FloatArray,
@@ -77,7 +76,8 @@ class SetScoreClassifier(TextClassifier):
     calibration     what `fit` fits: "auto", a name of `setscore.calibration.CALIBRATIONS`, or an object from there
     threshold       the probability from which a label is predicted before `fit` has chosen one
     competition     how much labels compete before `fit`: 0 asks each for itself; None is the model's own number
-    head            what `fit` learns on top of the scores: "auto", a read-out as far as documents bear it, or "none"
+    head            what `fit` learns on top of the scores: "readout", as far as documents bear one, or "none"; "auto"
+                    is "readout" with the calibration "auto" and "none" with one that is named, such as "paper"
     objective       what decisions aim at: "micro_f1", "macro_f1" or "balanced", which None means with a read-out
     store           a folder that keeps every answer of the model, so that nothing is asked twice; never saved
     """
@@ -123,7 +123,7 @@ class SetScoreClassifier(TextClassifier):
 
     def fit(self, X: Iterable[Any], y: Any = None, *, progress: Progress | None = None) -> Self:
         """Learns from documents `X` with gold `y`: an indicator matrix or lists of names. The model stays as it is."""
-        check_head(self.head)
+        embed = fitting.learns(self.head, self.calibration)
         texts = [document.text for document in as_documents(X)]
         labels = LabelSet.of(names_in(y) if self.labels is None else self.labels)
         gold = None if y is None else labels.gold(y, len(texts))  # the calibration "bias" needs none
@@ -131,8 +131,8 @@ class SetScoreClassifier(TextClassifier):
         shortlist = None if self.shortlist is None else remember(self.shortlist, texts, labels, gold)
         learned = self._learn(backbone, texts, labels, gold)
         start = replace(self._unlearned(labels), learned=learned, shortlist=shortlist, identity=backbone.identity)
-        self.fit_scores_ = self._method(backbone, start, embed=self.head != "none")(texts, labels, progress=progress)
-        members = self._members(self.fit_scores_, texts, labels)
+        self.fit_scores_ = self._method(backbone, start, embed=embed)(texts, labels, progress=progress)
+        members = self._members(start, self.fit_scores_, texts)
         if gold is None:
             self.fitted_ = replace(start, calibration=fitting.without_gold(members, self.aim(labels)))
         else:
@@ -149,11 +149,10 @@ class SetScoreClassifier(TextClassifier):
         texts = [document.text for document in as_documents(X)]
         gold = state.labels.gold(y, len(texts))
         backbone = self._backbone()
-        scores = self._method(backbone, state, embed=self.head != "none")(texts, state.labels, progress=progress)
-        more = Known.of(self._members(scores, texts, state.labels), gold, scores.vectors)
-        self.fitted_ = self._learned_from(
-            backbone, replace(state, identity=backbone.identity), state.known.and_more(more)
-        )
+        method = self._method(backbone, state, embed=state.known.embedded)
+        scores = method(texts, state.labels, progress=progress)
+        more = Known.of(self._members(state, scores, texts), gold, scores.vectors)
+        self.fitted_ = self._learned_from(backbone, state, state.known.and_more(more))
         return self
 
     def with_labels(self, labels: Any) -> Self:
@@ -161,7 +160,7 @@ class SetScoreClassifier(TextClassifier):
         other = copy.copy(self)
         other.labels = LabelSet.of(labels)
         if hasattr(self, "fitted_"):
-            vectors = None if self.head == "none" else embed_documents(self._backbone(), other.labels.texts)
+            vectors = None if self.fitted_.readout is None else embed_documents(self._backbone(), other.labels.texts)
             other.fitted_ = self.fitted_.relabelled(other.labels, vectors)
         return other
 
@@ -182,18 +181,19 @@ class SetScoreClassifier(TextClassifier):
         ask = partial(self._method(backbone, state, embed=embed), progress=progress)
         scores, failed = score_each(ask, texts, state.labels, wanted, skip=errors)
         if state.blend is not None:
-            members = members_of(state.blend, scores.log_odds, texts, state.labels)
+            members = self._members(state, scores, texts)
             scores = replace(scores, log_odds=fitting.mixed(members, state.blend))
         log_odds = scores.log_odds
         if state.readout is not None:
             assert scores.vectors is not None  # they were asked for
             log_odds = state.readout.log_odds(log_odds, scores.vectors)
         calibration = state.calibration
+        probabilities, decisions = calibration.decide(log_odds)
         return Predictions(
             label_names=state.labels.names,
             ids=tuple(document.id or str(row) for row, document in enumerate(documents)),
-            probabilities=calibration.transform(log_odds),
-            decisions=calibration.predict(log_odds),
+            probabilities=probabilities,
+            decisions=decisions,
             scores=scores,
             wanted=wanted,
             undecided=calibration.undecided(log_odds) if calibration.margin else None,
@@ -250,7 +250,7 @@ class SetScoreClassifier(TextClassifier):
             calibrations.make(self.calibration)
         if isinstance(self.backbone, str):
             check_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
-        check_head(self.head)
+        fitting.learns(self.head, self.calibration)
         if self.objective is not None:
             check_objective(self.objective)
         if self.store is not None:
@@ -312,10 +312,11 @@ class SetScoreClassifier(TextClassifier):
         shortlist = None if self.shortlist is None else shortlist_of(self.shortlist)
         return Fitted(labels, ready.for_labels(len(labels)), blend, shortlist=shortlist)
 
-    def _members(self, scores: Scores, texts: Sequence[str], labels: LabelSet) -> dict[str, FloatArray]:
+    def _members(self, state: Fitted, scores: Scores, texts: Sequence[str]) -> Mapping[str, FloatArray]:
         """Who gives log-odds to learn from: the model, and a cosine where one is blended in."""
-        alone = {MODEL: scores.log_odds}
-        return alone if self.blend is None else members_of(blend_of(self.blend), scores.log_odds, texts, labels)
+        if state.blend is None:
+            return {MODEL: scores.log_odds}
+        return members_of(state.blend, scores.log_odds, texts, state.labels)
 
     def aim(self, labels: LabelSet | None = None) -> fitting.Aim:
         """What `fit` is to fit."""
@@ -323,14 +324,18 @@ class SetScoreClassifier(TextClassifier):
         return fitting.Aim(self.calibration, self.objective, start.blend, start.calibration)
 
     def _learned_from(self, backbone: Backbone, state: Fitted, known: Known) -> Fitted:
-        """What all labelled documents teach together."""
-        vectors = None if self.head == "none" else embed_documents(backbone, state.labels.texts)
+        """What all labelled documents teach together: with their embeddings a read-out, too."""
+        vectors = embed_documents(backbone, state.labels.texts) if known.embedded else None
         calibration, blend, readout = fitting.conclude(known, vectors, self.aim(state.labels))
-        return replace(state, calibration=calibration, blend=blend, readout=readout, known=known)
+        learned = replace(state, calibration=calibration, blend=blend, readout=readout)
+        return replace(learned, known=known, identity=backbone.identity)
 
     def _scorer(self, learned: Mapping[str, Any]) -> scorers.Scorer:
         reading = scorers.Reading(self.long_documents, self.pool, self.overlap)
-        return scorers.make(self.scorer, Template.of(self.template), reading, learned)
+        template = Template.of(self.template)
+        if self.scorer == "per_label":  # the method of this page
+            return scorers.PerLabelScorer(template, reading)
+        return scorers.make(self.scorer, template, reading, learned)
 
     def _backbone(self) -> Backbone:
         backbone = load_backbone(self.backbone, attention=self.attention, verbalizer=self.verbalizer)
@@ -346,12 +351,8 @@ class SetScoreClassifier(TextClassifier):
             ask = partial(ask_shortlisted, state.shortlist, ask)
         return partial(ask_embedded, ask, backbone) if embed else ask
 
-    def _learn(
-        self, backbone: Backbone, texts: Sequence[str], labels: LabelSet, gold: BoolArray | None
-    ) -> dict[str, Any]:
+    def _learn(self, backbone: Backbone, texts: list[str], labels: LabelSet, gold: BoolArray | None) -> dict[str, Any]:
         """What a scorer that starts from another one's decisions learns about them; most scorers learn nothing."""
-        if self.scorer == "per_label":
-            return {}
         scorer = self._scorer({})
         if not isinstance(scorer, scorers.Learner):
             return {}

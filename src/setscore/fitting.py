@@ -6,19 +6,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 import setscore.calibration as calibrations
 from setscore import ensemble
 from setscore import readout as readouts
 from setscore.calibration import AutoCalibration, Calibration, LearnedCalibration, UnfittedCalibration, fingerprint
 from setscore.ensemble import Ensemble
-from setscore.errors import FewDocumentsWarning, SetScoreError
+from setscore.errors import FewDocumentsWarning, SetScoreError, unknown_name
 from setscore.predictions import CALIBRATED, LEARNED, ZERO_SHOT
 from setscore.readout import Readout
 from setscore.records import BoolArray, FloatArray, IntArray, LabelSet
 from setscore.scorers import Learner, Scorer
 
 MICRO, BALANCED = "micro_f1", "balanced"  # what thresholds aim at by default, without and with a read-out
+HEADS = ("auto", "readout", "none")  # what may be learned on top of the scores, see `learns`
 MODEL = "model"  # the member of a blend that is the model itself
 FEW_DOCUMENTS = 50
 FAR = 60.0  # log-odds beyond which no label lies
@@ -52,6 +54,11 @@ class Known:
         """The documents at `rows`."""
         members = {name: values[rows] for name, values in self.members.items()}
         return Known(members, self.gold[rows], self.vectors[rows])
+
+    @property
+    def embedded(self) -> bool:
+        """Whether there are vectors, without which no read-out can be learned."""
+        return bool(self.vectors.shape[1])
 
     def and_more(self, more: "Known") -> "Known":
         """These and others of the same labels."""
@@ -123,6 +130,19 @@ class Aim:
     ready: Calibration | None = None
 
 
+def learns(head: str, kind: Kind) -> bool:
+    """Whether a read-out is learned; an error for a head that there is none of.
+
+    "auto" learns one where the calibration is left to `fit` too. Whoever names a calibration, such as "paper", wants
+    the model's own scores calibrated that way: there a read-out is learned only when it is asked for, as "readout".
+    """
+    if head not in HEADS:
+        raise SetScoreError(unknown_name("head", head, HEADS))
+    if head == "auto":
+        return kind == AutoCalibration.name or calibrations.make(kind).name == AutoCalibration.name
+    return head == "readout"
+
+
 def conclude(known: Known, labels: FloatArray | None, aim: Aim) -> tuple[Calibration, Ensemble | None, Readout | None]:
     """The calibration, the weights of a blend, and a read-out where `labels` [m, d], the vectors of their texts, come.
 
@@ -130,11 +150,19 @@ def conclude(known: Known, labels: FloatArray | None, aim: Aim) -> tuple[Calibra
     what it says of documents that it has not seen. Where there is nothing to learn from, one document or no gold label,
     everything stays as `ready` has it. Without a read-out a few documents raise a warning.
     """
+    if labels is None and (message := few_documents(len(known))):
+        warnings.warn(message, FewDocumentsWarning, stacklevel=4)
+    # Matrices are small: on a machine that others use, two threads that wait for each other take twenty times as long.
+    with threadpool_limits(1, user_api="blas"):
+        return _concluded(known, labels, aim)
+
+
+def _concluded(
+    known: Known, labels: FloatArray | None, aim: Aim
+) -> tuple[Calibration, Ensemble | None, Readout | None]:
     blend = None if aim.blend is None else ensemble.fit(known.members, known.gold, in_doubt=MODEL)
     calibration, scores = calibrations.make(aim.kind), mixed(known.members, blend)
     if labels is None:
-        if message := few_documents(len(known)):
-            warnings.warn(message, FewDocumentsWarning, stacklevel=4)
         return _aiming(calibration, aim.objective).fit(scores, known.gold), blend, None
     readout, unseen = readouts.fit(scores, known.vectors, labels, known.gold)
     if calibration.name == AutoCalibration.name:

@@ -27,9 +27,9 @@ from setscore.backbones import BACKBONES, check_backbone, check_name, split_name
 from setscore.calibration import options_of
 from setscore.ensemble import Ensemble, blend_of
 from setscore.errors import DataFileError, SetScoreError, unknown_name
-from setscore.fitting import MODEL, Fitted, Known
+from setscore.fitting import MODEL, Fitted, Known, learns
 from setscore.prompts import Template, Verbalizer
-from setscore.readout import Readout, check_head
+from setscore.readout import Readout
 from setscore.records import LABEL_TEXTS, FloatArray, LabelSet
 from setscore.shortlist import shortlist_of
 from setscore.storage import SAVED, one_line, read_json, read_limited, write_bytes, write_json
@@ -49,15 +49,18 @@ def save(path: str | Path, params: Mapping[str, Any], labels: LabelSet, fitted: 
     if not isinstance(params["backbone"], str):
         raise SetScoreError("only a classifier whose backbone is given by name can be saved.")
     content = content_of(params, labels, fitted)
-    if fitted is not None and fitted.known is not None and params["head"] != "none":
+    if fitted is not None and fitted.known is not None and fitted.known.embedded:
         content |= _written(Path(path), fitted.readout, fitted.known)
     write_json(path, FORMAT, content)
 
 
 def content_of(params: Mapping[str, Any], labels: LabelSet, fitted: Fitted | None) -> dict[str, Any]:
     """What a file holds of a classifier, but for the arrays of a read-out, which lie beside it."""
-    plain = {name: value for name, value in params.items() if value is not None or name not in MAY_BE_ABSENT}
-    plain.pop("store", None)  # where answers are kept is a matter of this machine
+    used = dict(params)
+    used.pop("store", None)  # where answers are kept is a matter of this machine
+    if fitted is not None:  # as it was in `fit`, whatever was set afterwards
+        used |= {"shortlist": fitted.shortlist, "blend": fitted.blend}
+    plain = {name: value for name, value in used.items() if value is not None or name not in MAY_BE_ABSENT}
     plain |= {
         "backbone": with_allowances(name, ()) if isinstance(name := params["backbone"], str) else name.identity,
         "labels": labels.plain(),
@@ -66,10 +69,6 @@ def content_of(params: Mapping[str, Any], labels: LabelSet, fitted: Fitted | Non
         "verbalizer": asdict(Verbalizer.of(params["verbalizer"])),
         "calibration": calibrations.describe(params["calibration"]),
     }
-    if fitted is not None and fitted.shortlist is not None:
-        plain["shortlist"] = fitted.shortlist
-    if fitted is not None and fitted.blend is not None:
-        plain["blend"] = fitted.blend
     return {
         "params": plain,
         "calibration": None if fitted is None else fitted.calibration.state(),
@@ -229,13 +228,13 @@ def _known(arrays: Mapping[str, FloatArray], n_labels: int) -> Known:
 def _check_values(params: Mapping[str, Any]) -> None:
     """Names that nothing goes by, and options out of their range: an error here, not at the first prediction."""
     Template(params["template"])
-    check_head(params["head"])
     if "objective" in params:
         calibrations.check_objective(params["objective"])
     reading = scorers.Reading(params["long_documents"], params["pool"], params["overlap"])
     scorers.make(params["scorer"], Template(params["template"]), reading)
     check_calibration(params["calibration"], "params.calibration.")
     calibrations.make(params["calibration"])
+    learns(params["head"], params["calibration"])
     name, _ = split_name(params["backbone"])
     if name in BACKBONES:
         check_backbone(name, attention=params["attention"])

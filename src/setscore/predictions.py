@@ -10,8 +10,8 @@ from scipy.special import expit
 from setscore.errors import DocumentError, MissingExtraError, ScoreError, SetScoreError
 from setscore.records import BoolArray, FloatArray, IntArray, LabelSet, Scores
 
+# Regimes: nothing fitted; thresholds fitted; a read-out on top of the scores.
 ZERO_SHOT, CALIBRATED, LEARNED = "zero-shot", "calibrated", "learned"
-REGIMES = (ZERO_SHOT, CALIBRATED, LEARNED)  # nothing fitted; thresholds fitted; a read-out on top of the scores
 Ask = Callable[..., Scores]  # ask(texts, labels, *, candidates, progress): how texts and labels become scores
 SHOWN = 20  # rows that `print` shows
 

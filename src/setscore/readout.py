@@ -27,11 +27,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from setscore.errors import SetScoreError, unknown_name
+from setscore.errors import SetScoreError
 from setscore.logistic import Prior, fit_logistic
 from setscore.records import BoolArray, FloatArray, IntArray
 
-HEADS = ("auto", "none")
 OWN = np.array([1.0, 0.0, 0.0, 0.0, 0.0])  # a, c, d, e and f that leave the log-odds as they are
 COSINE_SCALE = 10.0  # brings differences of cosines to the size of log-odds
 EMBEDDING_SCALE = 4.0  # and differences of unit vectors;
@@ -45,13 +44,6 @@ LEAST_DOCUMENTS = 2  # to leave one out
 FOLDS, SEED = 5, 13
 STEPS = 60
 ARRAYS = ("labels", "centre", "level", "shared", "weights", "mutual", "biases", "shares")
-
-
-def check_head(head: str) -> str:
-    """The classifier's option `head`, or an error that names both values."""
-    if head not in HEADS:
-        raise SetScoreError(unknown_name("head", head, HEADS))
-    return head
 
 
 @dataclass(frozen=True, eq=False)

@@ -186,7 +186,7 @@ def test_repeated_ids_are_kept_and_told(own, command):
 
 
 def test_calibrate_saves_a_classifier_that_classify_reads(own):
-    options = ["--separator", "|", "--calibration", "temperature", "--out", "model.json"]
+    options = ["--separator", "|", "--calibration", "temperature", "--head", "readout", "--out", "model.json"]
     code, out, err = setscore("calibrate", *OWN, *options, folder=own)
     lines = out.splitlines()
     assert code == 0

@@ -7,7 +7,7 @@ import pytest
 from setscore.backbones.specs import SPECS
 from setscore.baselines import BASELINES
 from setscore.errors import SetScoreError
-from setscore.experiments import paper
+from setscore.experiments import deciding, paper
 from setscore.experiments.reproduction import registry
 from setscore.prompts import QUESTIONS
 from setscore.scorers import SCORERS
@@ -43,7 +43,7 @@ def test_methods_name_what_there_is():
     for method in registry.methods().values():
         assert method.scorer.partition("?")[0] in SCORERS
         assert method.baseline is None or method.baseline in BASELINES
-        assert method.decided in registry.DECIDED
+        assert method.decided in deciding.WAYS
         if method.weights.backbone:
             assert method.weights.backbone.partition("?")[0] in SPECS
     wanted = {name for name in paper.facts()["methods"] if not name.startswith("blend_")}

@@ -134,7 +134,9 @@ def test_the_same_weights_by_name_or_by_path_decide_the_same_before_fit(ready, t
     assert found[0] == found[1]
     pool = ready.parts["pool"]
     test = trials(scored, SEEDS)[0].test
-    unfitted = SetScoreClassifier(pool.labels).predict([pool.texts[pool.ids.index(one)] for one in test.ids])
+    unfitted = SetScoreClassifier(pool.labels, backbone="setscore-mini").predict(
+        [pool.texts[pool.ids.index(one)] for one in test.ids]
+    )
     np.testing.assert_array_equal(found[1].rows[SEEDS[0]].decisions, unfitted.astype(bool))
 
 

@@ -1,11 +1,12 @@
 """Backbones by name. A registry is a plain dict from a name to where it lives."""
 
 import importlib
+import os
 from pathlib import Path
 from types import ModuleType
 
-from setscore.backbones import host
 from setscore.backbones.base import Attention, Backbone, BackboneSpec, Embedder, Emitter, MassReader
+from setscore.backbones.host import THREADS
 from setscore.backbones.options import DEFAULT, RunOptions, split_name
 from setscore.backbones.specs import EMBEDDED, KNOWN, SPECS
 from setscore.errors import BackboneError, MissingExtraError, unknown_name
@@ -28,6 +29,7 @@ __all__ = [
     "is_place",
     "load_backbone",
     "split_name",
+    "threads_wanted",
     "with_allowances",
 ]
 _NATIVE, _MINI = "setscore.backbones.native.backbone", "setscore.backbones.mini"
@@ -119,10 +121,21 @@ def load_backbone(
         return name
     base, options = _parted(name, options)
     mode = _mode(backbone_spec(base, options), base, attention)
+    threads = threads or threads_wanted()
     backbone: Backbone = _module(base).load(
-        base, attention=mode, verbalizer=Verbalizer.of(verbalizer), threads=threads or host.threads(), options=options
+        base, attention=mode, verbalizer=Verbalizer.of(verbalizer), threads=threads, options=options
     )
     return backbone
+
+
+def threads_wanted() -> int | None:
+    """How many threads the environment grants a model on the CPU; None leaves it to the model."""
+    text = os.environ.get(THREADS, "")
+    if not text:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise BackboneError(f"{THREADS} is a number of threads from 1, got {text!r}.")
+    return int(text)
 
 
 def with_allowances(name: str, allow: tuple[str, ...]) -> str:

@@ -4,8 +4,6 @@ import os
 import sys
 from pathlib import Path
 
-from setscore.errors import BackboneError
-
 THREADS = "SETSCORE_THREADS"  # how many threads a model on the CPU may use, for processes that share a machine
 
 
@@ -26,16 +24,6 @@ def free_host_bytes() -> int:
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def threads() -> int | None:
-    """What the environment says of that; None leaves it to the model."""
-    text = os.environ.get(THREADS, "")
-    if not text:
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise BackboneError(f"{THREADS} is a number of threads from 1, got {text!r}.")
-    return int(text)
 
 
 def cores() -> int:

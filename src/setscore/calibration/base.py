@@ -84,13 +84,17 @@ class Calibration(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def predict(self, X: npt.ArrayLike) -> BoolArray:
         """Decisions [n_documents, n_labels]."""
+        return self.decide(X)[1]
+
+    def decide(self, X: npt.ArrayLike) -> tuple[FloatArray, BoolArray]:
+        """Probabilities and decisions [n_documents, n_labels], of one pass."""
         check_is_fitted(self)
         log_odds = self._check(X, reset=False)
-        probabilities = self._probabilities(log_odds)
-        decisions = np.isfinite(log_odds) & (probabilities >= self.thresholds_)
-        if self.least == 0 and self.most is None:
-            return decisions
-        return _bounded(decisions, probabilities, np.isfinite(log_odds), self.least, self.most)
+        asked, probabilities = np.isfinite(log_odds), self._probabilities(log_odds)
+        decisions = asked & (probabilities >= self.thresholds_)
+        if self.least > 0 or self.most is not None:
+            decisions = _bounded(decisions, probabilities, asked, self.least, self.most)
+        return probabilities, decisions
 
     def undecided(self, X: npt.ArrayLike, margin: float | None = None) -> BoolArray:
         """Where the probability lies within a margin of the threshold: for a person to look at. None takes `margin`."""

@@ -66,7 +66,10 @@ def calibrate(
     json: Annotated[Path | None, typer.Option(help="A file for what was chosen and all metrics.")] = None,
     head: Annotated[
         str,
-        typer.Option(help="auto learns on top of the model's scores, none only calibrates them, as the paper does."),
+        typer.Option(
+            help="readout learns on top of the model's scores, none only calibrates them, as the paper does; auto is"
+            " readout unless --calibration names one."
+        ),
     ] = "auto",
     objective: Annotated[
         str | None,
@@ -112,17 +115,18 @@ def calibrate(
         classifier.fit(drawn.texts, drawn.gold, progress=watch_steps(bar, f"{drawn.name}: ", "document"))
     before, scored = _scored(classifier, drawn)
     outcomes = {UNFITTED: decided(unfitted, before, UNFITTED)}
+    learns = fitting.learns(head, calibration)
     if len(scored) > 1:
-        outcomes[f"{kind}, cross-validated" if head == "none" else CALIBRATED_ONLY] = cross_validated(scored, kind)
+        outcomes[CALIBRATED_ONLY if learns else f"{kind}, cross-validated"] = cross_validated(scored, kind)
     points = _learned(classifier, scored, outcomes)
     remarks = list(_remarks(classifier, scored, list(outcomes.values())))
-    plain = head == "none" and classifier.blend is None and scored.config["model"] == BLENDS[SUGGESTED]
+    plain = not learns and classifier.blend is None and scored.config["model"] == BLENDS[SUGGESTED]
     if plain and _seeks_micro_f1(classifier):
         remarks += _suggested(scored, drawn, kind, list(outcomes.values())[-1])
     if curve is not None:
         _draw(curve, points, drawn.name)
     if json is not None:
-        few = fitting.few_documents(len(scored)) if head == "none" else None
+        few = None if learns else fitting.few_documents(len(scored))
         words = {"words": list(in_words(classifier.fitted_, points)), "curve": [asdict(point) for point in points]}
         told = {"seed": seed, "remarks": [*filter(None, [few]), *remarks]} | words
         write_json(json, FORMAT, _as_json(classifier, scored, outcomes) | told)

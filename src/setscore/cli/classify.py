@@ -26,7 +26,7 @@ from setscore.datasets import (
 )
 from setscore.errors import SetScoreError, counted, plural, truncation, unknown_name
 from setscore.predictions import Predictions
-from setscore.records import Document, LabelSet
+from setscore.records import Document
 
 SHORTEST = 20  # characters of a text whose language can be told
 MOST_IDS = 1_000_000  # that are kept to find those that stand twice
@@ -97,11 +97,10 @@ def classify(
 
         cat notes.txt | setscore classify --labels labels.txt --format csv
     """
-    model = model_of(context, classifier, labels, asked, threshold=threshold, allow=allow)
-    if classifier is None:
-        model.set_params(labels=LabelSet.of(model.labels).asked_by(label_text))
+    model = model_of(context, classifier, labels, asked, threshold=threshold, allow=allow, label_text=label_text)
+    names = model.classes_
     if form == "csv":
-        _warn_of_bars(model)
+        _warn_of_bars(names)
     if keep_columns and form == "table":
         raise SetScoreError("a table has no room for --keep-columns; add --format csv, json or jsonl.")
     columns = Columns(text_column, id_column, candidates_column)
@@ -112,7 +111,7 @@ def classify(
     out = Output(Layout(form, with_text, top_k, same), output, total)
     try:
         with out:
-            for block in blocks(rows, len(model.classes_)):
+            for block in blocks(rows, len(names)):
                 documents = [row.document or Document("", row.id) for row in block]
                 found = model.classify(documents, progress=out.progress)
                 out.write(found, tally.lines(block, found, keep=keep_columns))
@@ -136,21 +135,15 @@ def model_of(
     *,
     threshold: float,
     allow: Sequence[str] | None,
+    label_text: str | None = None,
 ) -> SetScoreClassifier:
     """The classifier of a file, or the one that the options describe."""
     if saved is None:
-        return _described(labels, asked, threshold, allow)
+        options.refuse_allow(allow)
+        if labels is None:
+            raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
+        return asked.classifier(labels, label_text=label_text, threshold=threshold)
     return _saved(saved, context, threshold, allow)
-
-
-def _described(
-    labels: str | None, asked: options.Model, threshold: float, allow: Sequence[str] | None
-) -> SetScoreClassifier:
-    """The classifier that the options describe; a mistake in them is an error before anything is read."""
-    options.refuse_allow(allow)
-    if labels is None:
-        raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
-    return asked.classifier(labels, threshold=threshold)
 
 
 def _saved(path: Path, context: typer.Context, threshold: float, allow: Sequence[str] | None) -> SetScoreClassifier:
@@ -163,8 +156,8 @@ def _saved(path: Path, context: typer.Context, threshold: float, allow: Sequence
     return model.check()
 
 
-def _warn_of_bars(model: SetScoreClassifier) -> None:
-    if bars := [name for name in model.classes_ if "|" in name]:
+def _warn_of_bars(names: Sequence[str]) -> None:
+    if bars := [name for name in names if "|" in name]:
         remark(
             f"the label {bars[0]!r} has | in its name, which stands between labels in the column labels too: read the"
             " label's own column, or write --format jsonl."

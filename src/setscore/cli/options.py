@@ -136,7 +136,12 @@ class Model:
     ] = None
 
     def classifier(
-        self, labels: str | None = None, *, threshold: float = 0.5, several: bool = False
+        self,
+        labels: str | None = None,
+        *,
+        label_text: str | None = None,
+        threshold: float = 0.5,
+        several: bool = False,
     ) -> SetScoreClassifier:
         """The classifier, with labels as the command line has them; a mistake is an error before anything is read."""
         names = self.scorers()
@@ -145,7 +150,7 @@ class Model:
                 raise SetScoreError(f"one scorer is needed here, got {self.scorer!r}; setscore compare takes several.")
             for name in names:
                 replace(self, scorer=name).classifier(labels, threshold=threshold)
-        inventory = None if labels is None else parse_labels(labels)
+        inventory = None if labels is None else parse_labels(labels).asked_by(label_text)
         given = {key: value for key, value in vars(self).items() if key != "layout"}
         if self.layout != "paper":  # the classifier's own
             given["template"] = Wording.of(self.template, self.layout)

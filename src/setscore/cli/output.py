@@ -117,7 +117,8 @@ class Output:
 
     def write(self, found: Predictions, lines: Sequence[Line]) -> None:
         """A block."""
-        lines = [_top(line, self.layout.top) for line in lines]
+        if self.layout.top is not None:
+            lines = [_top(line, self.layout.top) for line in lines]
         text = "" if self.rows else self._writer.begin(found, lines)
         text += "".join(map(self._writer.row, lines))
         with _whole():
@@ -183,7 +184,7 @@ def _whole() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def _top(line: Line, most: int | None) -> Line:
+def _top(line: Line, most: int) -> Line:
     """With the `most` likeliest labels alone."""
     cut = line.prediction.top(most)
     return replace(line, prediction=cut, raw={name: value for name, value in line.raw.items() if name in cut.asked})

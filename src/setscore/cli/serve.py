@@ -110,8 +110,8 @@ def serve_command(
 
         setscore serve --host 0.0.0.0 --api-key-file key.txt --allow-host labels.example.org
     """
-    if allow and not classifier:
-        raise SetScoreError("--allow is for --classifier; with --backbone write hf:<id>?allow=remote-code.")
+    if not classifier:
+        options.refuse_allow(allow)
     key = _key(api_key_file)
     if host not in LOOPBACK and key is None and not without_key:
         raise SetScoreError(

@@ -11,9 +11,9 @@ from setscore.datasets.documents import (
     text_rows,
 )
 from setscore.datasets.files import MissingFilesError
-from setscore.datasets.labels import parse_labels, read_labels
+from setscore.datasets.labels import read_labels
 from setscore.datasets.language import likely_not_english
-from setscore.datasets.own import load_files
+from setscore.datasets.own import load_files, parse_labels
 from setscore.datasets.registry import DATASETS, development_slices, find_source, load_dataset, paper_slices
 from setscore.datasets.source import Home, Source, card
 

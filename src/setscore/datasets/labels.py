@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -35,22 +34,6 @@ def read_labels(path: str | Path) -> LabelSet:
         raise type(error)(f"{path}: {error}") from error
     except (ValueError, csv.Error) as error:
         raise DataFileError(f"the label file {path} is broken: {one_line(error)}") from error
-
-
-def parse_labels(text: str) -> LabelSet:
-    """The inventory: from the name of a file, or names separated by commas."""
-    if Path(text).suffix.lower() in LABEL_FILES or ("," not in text and _is_file(text)):
-        return read_labels(text)
-    if "," not in text and re.search(r"\.[A-Za-z]{2,5}$", text):
-        raise LabelError(f"{brief(text)} looks like a file; a label file ends in {', '.join(LABEL_FILES)}.")
-    return LabelSet.of([name.strip() for name in text.split(",")] if text.strip() else [])
-
-
-def _is_file(text: str) -> bool:
-    try:
-        return Path(text).is_file()
-    except OSError:  # a name longer than a file may have
-        return False
 
 
 def _parse(suffix: str, content: str) -> Any:

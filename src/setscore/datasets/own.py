@@ -1,5 +1,6 @@
-"""A user's own documents with labels as a Dataset."""
+"""A user's own documents with labels as a Dataset, and the inventory as users write it."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,7 +10,7 @@ from typing import Any
 from setscore.datasets.dataset import SHOWN, Dataset, Entry, Ids, left_out, written
 from setscore.datasets.files import MissingColumnError, csv_rows, ending, jsonl_rows, parquet_rows
 from setscore.datasets.formats import open_table
-from setscore.datasets.labels import read_labels
+from setscore.datasets.labels import LABEL_FILES, read_labels
 from setscore.errors import DataFileError, LabelError, SetScoreError, brief, counted, plural
 from setscore.records import BoolArray, LabelSet, text_problem
 from setscore.storage import listed
@@ -117,6 +118,22 @@ def load_files(
     texts, ids = tuple(entry.text for entry in entries), tuple(entry.id for entry in entries)
     groups = () if group_column is None else tuple(entry.group for entry in entries)
     return Dataset(name or path.name, split, texts, ids, inventory, gold, notes + ignored, groups)
+
+
+def parse_labels(text: str) -> LabelSet:
+    """The inventory: from the name of a file, or names separated by commas."""
+    if Path(text).suffix.lower() in LABEL_FILES or ("," not in text and _is_file(text)):
+        return read_labels(text)
+    if "," not in text and re.search(r"\.[A-Za-z]{2,5}$", text):
+        raise LabelError(f"{brief(text)} looks like a file; a label file ends in {', '.join(LABEL_FILES)}.")
+    return LabelSet.of([name.strip() for name in text.split(",")] if text.strip() else [])
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except OSError:  # a name longer than a file may have
+        return False
 
 
 def split_names(text: str, *, separator: str | None = None, known: frozenset[str]) -> list[str]:

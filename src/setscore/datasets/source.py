@@ -9,7 +9,6 @@ from setscore.datasets.dataset import Dataset
 from setscore.datasets.labels import read_labels
 from setscore.records import Label, LabelSet
 
-SPLITS = ("train", "validation", "test")
 HUB_UNCHECKED = (
     "The Hub itself could not be reached when this was written: the loader was tried on made-up files in the form that"
     " its pages and the paper's code show."

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from setscore.backbones import host
+from setscore.backbones import threads_wanted
 from setscore.backbones.mini import EMBEDDED_TOKENS, SPEC, default_folder, embedding_batches, load_files
 from setscore.backbones.tokens import TextTokenizer
 from setscore.records import IntArray
@@ -24,7 +24,7 @@ def sentence_encoder(
     folder: Path | None = None, threads: int | None = None, read: int = READ
 ) -> Callable[[Sequence[str]], Vectors]:
     """Texts, of which `read` tokens are read, to unit vectors [n, 384], by the packaged int8 graph: no torch."""
-    session, tokenizer = load_files(folder or default_folder(), threads or host.threads())
+    session, tokenizer = load_files(folder or default_folder(), threads or threads_wanted())
 
     def encode(texts: Sequence[str]) -> Vectors:
         found = np.zeros((len(texts), session.get_outputs()[1].shape[1]), dtype=np.float32)

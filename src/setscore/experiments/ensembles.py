@@ -47,7 +47,7 @@ def _rows(members: Mapping[str, Trial], kind: str) -> list[Outcome]:
 
 def _measured(name: str, choice: str, trial: Trial, kind: str, *, what: str) -> Outcome:
     test, calibration = trial.test, fit(trial.validation, trial.test, kind)
-    decisions, probabilities = calibration.predict(test.log_odds), calibration.transform(test.log_odds)
+    probabilities, decisions = calibration.decide(test.log_odds)
     return measure(name, what, choice, test, decisions=decisions, probabilities=probabilities)
 
 

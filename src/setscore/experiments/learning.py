@@ -42,14 +42,14 @@ class Point:
 
 def answers(
     known: Known, labels: FloatArray, aim: Aim, rows: IntArray, asked: IntArray
-) -> tuple[BoolArray, FloatArray]:
-    """Decisions and probabilities [n, m] for the documents `asked` of a fit on those at `rows`."""
+) -> tuple[FloatArray, BoolArray]:
+    """Probabilities and decisions [n, m] for the documents `asked` of a fit on those at `rows`."""
     calibration, blend, readout = fitting.conclude(known.take(rows), labels, aim)
     others = known.take(asked)
     log_odds = fitting.mixed(others.members, blend)
     if readout is not None:
         log_odds = readout.log_odds(log_odds, others.vectors)
-    return calibration.predict(log_odds), calibration.transform(log_odds)
+    return calibration.decide(log_odds)
 
 
 def cross_validated_fit(scored: Scored, known: Known, labels: FloatArray, aim: Aim) -> Outcome:
@@ -58,7 +58,7 @@ def cross_validated_fit(scored: Scored, known: Known, labels: FloatArray, aim: A
     decisions, probabilities = np.zeros(known.gold.shape, dtype=np.bool_), np.zeros(known.gold.shape)
     for number in range(fold.max() + 1):
         rows, asked = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-        decisions[asked], probabilities[asked] = answers(known, labels, aim, rows, asked)
+        probabilities[asked], decisions[asked] = answers(known, labels, aim, rows, asked)
     choice = f"cross-validated over {fold.max() + 1} folds"
     return measure_model(LEARNED, choice, scored, decisions=decisions, probabilities=probabilities, undecided=None)
 
@@ -76,7 +76,7 @@ def _point(known: Known, labels: FloatArray, aim: Aim, size: int) -> Point:
     found = []
     for number in range(DRAWS):
         order = np.random.default_rng([SEED, number]).permutation(len(known))  # the smaller draw is part of the larger
-        decisions, _ = answers(known, labels, aim, order[:size], order[size:])
+        _, decisions = answers(known, labels, aim, order[:size], order[size:])
         metrics = decision_metrics(known.gold[order[size:]], decisions)
         found.append((metrics["micro_f1"], metrics["macro_f1"]))
     micro, macro = np.mean(found, axis=0).tolist()

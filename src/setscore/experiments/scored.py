@@ -233,7 +233,7 @@ def decided(calibration: calibrations.Calibration, test: Scored, name: str | Non
     """What a fitted calibration makes of `test`; its name with its options, unless another is given."""
     title = calibrations.spelt(calibration) if name is None else name
     undecided = calibration.undecided(test.log_odds) if calibration.margin else None
-    decisions, probabilities = calibration.predict(test.log_odds), calibration.transform(test.log_odds)
+    probabilities, decisions = calibration.decide(test.log_odds)
     return measure_model(
         title, calibration.choice_, test, decisions=decisions, probabilities=probabilities, undecided=undecided
     )
@@ -279,9 +279,8 @@ def cross_validated(scored: Scored, kind: Kind) -> Outcome:
     for number in range(fold.max() + 1):
         inside = fold == number
         calibration.fit(scored.log_odds[~inside], scored.gold[~inside])
-        decisions[inside] = calibration.predict(scored.log_odds[inside])
+        probabilities[inside], decisions[inside] = calibration.decide(scored.log_odds[inside])
         undecided[inside] = calibration.undecided(scored.log_odds[inside])
-        probabilities[inside] = calibration.transform(scored.log_odds[inside])
     choice = f"cross-validated over {fold.max() + 1} folds"
     left = undecided if calibration.margin else None
     return measure_model(

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from setscore.calibration.base import assign_folds
 from setscore.classifier import SetScoreClassifier
@@ -29,9 +28,8 @@ Make = Callable[[], SetScoreClassifier]
 def learn(make: Make, labels: LabelSet, entries: Sequence[Entry]) -> Fit:
     """A classifier fitted on all answers, and what its like, fitted on four fifths, say about the fifth they miss."""
     texts, gold = [entry.text for entry in entries], labels.indicator([entry.labels for entry in entries])
-    with threadpool_limits(1, user_api="blas"):  # small matrices: more threads would only take the model's cores
-        probabilities, decisions = cross_validate(make, texts, gold)
-        fitted = make().fit(texts, gold)
+    probabilities, decisions = cross_validate(make, texts, gold)
+    fitted = make().fit(texts, gold)
     intervals = bootstrap(gold, decisions)
     table = per_label_table(gold, decisions, labels.names)
     scores = {name: asdict(intervals[name]) for name in ("micro_f1", "macro_f1")}

@@ -24,13 +24,6 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class LabelIn(Strict):
-    """A label: its name, what it means, and the label it is a kind of."""
-
-    name: Name
-    description: Name | None = None
-
-
 class DocumentIn(Strict):
     """A text; `id` comes back with its answer, `candidates` are the labels to ask of it."""
 

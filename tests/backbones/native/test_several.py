@@ -73,6 +73,16 @@ def test_models_of_transformers_and_our_own_share_the_room(folders, loads, tmp_p
     assert len(loads) == 3
 
 
+@pytest.fixture
+def quick_collection():
+    """What is loaded already is left alone: else each collection looks at all of torch."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("quick_collection")
 def test_where_one_fits_the_older_one_goes(folders, loads, monkeypatch):
     """The memory that is free is made up: what one model needs, less what the living ones have."""
 

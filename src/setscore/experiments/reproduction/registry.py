@@ -23,7 +23,6 @@ KINDS = (
 )
 HEADLINE, REPLICATION = (13,), (13, 17, 23)  # seeds of a single number, and of a mean with its deviation
 DEFAULT_TEMPLATE, SWEPT = "express", "swept"
-DECIDED = ("calibrated", "own", "half")
 CORE = ("goemotions", "reuters", "eurlex")  # latencies are means over "three core benchmarks": those that unary ran on
 
 
