@@ -270,5 +270,5 @@ def test_labels_are_asked_by_name_and_description_or_by_one_of_them():
     assert labels.asked_by("name").texts == ("refund", "praise")
     assert labels.asked_by(None) is labels
     assert (labels.asked_as, labels.asked_by("name").asked_as, LABELS.asked_as) == ("both", "name", "name")
-    with pytest.raises(LabelError, match="unknown label text 'names'. Did you mean 'name'"):
+    with pytest.raises(LabelError, match=r"unknown label text 'names'\. Did you mean 'name'"):
         labels.asked_by("names")

@@ -63,6 +63,10 @@ def suggest(
     documents = _documents(file, Columns(text_column, id_column))
     with progress() as bar:
         found = model.suggest(documents, n, progress=watch_steps(bar, "", "document"))
+    if not found:
+        which = "the one document is" if len(documents) == 1 else f"all {len(documents)} documents are"
+        results.print(f"Nothing is left to label: {which} labelled already, or a copy of one that is.")
+        return
     texts = {one.index: documents[one.index].text for one in found}
     if output is not None:
         _write(output, found, texts)

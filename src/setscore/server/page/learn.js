@@ -72,13 +72,13 @@ export async function learnView(main, shared) {
   }
 
   function labelTable(labels) {
-    const head = ["Label", "Yes", "Predicted", "Precision", "Recall", "F1", "Needs"];
+    const head = ["Label", "Needs", "Yes", "Predicted", "Precision", "Recall", "F1"];
     return make("div.scroll", { tabIndex: 0, role: "region", "aria-label": "Labels" }, make("table", {},
-      make("thead", {}, make("tr", {}, head.map((name, place) => make(place > 0 && place < 6 ? "th.number" : "th", { scope: "col" }, name)))),
+      make("thead", {}, make("tr", {}, head.map((name, place) => make(place > 1 ? "th.number" : "th", { scope: "col" }, name)))),
       make("tbody", {}, labels.map((one) => make("tr", {},
-        make("th", { scope: "row" }, one.label), make("td.number", {}, String(one.gold)), make("td.number", {}, String(one.predicted)),
-        ...["precision", "recall", "f1"].map((key) => make("td.number", {}, percent(one[key]))),
-        make("td", {}, one.needs || "nothing"))))));
+        make("th", { scope: "row" }, one.label), make("td.needs", {}, one.needs || "nothing"),
+        make("td.number", {}, String(one.gold)), make("td.number", {}, String(one.predicted)),
+        ...["precision", "recall", "f1"].map((key) => make("td.number", {}, percent(one[key]))))))));
   }
 
   function disagreements(found) {
