@@ -126,7 +126,7 @@ def bars(browser):
 
 
 def press_first_bar(browser):
-    """In one step in the page: bars are drawn anew with every answer, so one that was found may be gone by its click."""
+    """In one step in the page: bars are drawn anew with every answer, so one that was found may be gone."""
     press = "const bar = document.querySelector('.bar'); bar?.click(); return bar !== null"
     until(browser, lambda: browser.execute_script(press))
 
