@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from setscore.errors import SetScoreError
 
 pytest.importorskip("ray")
 SEARCH = os.pathsep.join([str(SITE), str(TESTS), os.environ.get("PYTHONPATH", "")])
+# Whoever joins a cluster shows its token; ours is made here.
+OURS = ENVIRONMENT | {"PYTHONPATH": SEARCH, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 CUT = ("--shard-rows", "20")
 HEAD = """
 import sys, ray
@@ -55,7 +58,7 @@ def cluster(folder):
     """
     head = subprocess.Popen(
         [sys.executable, "-c", HEAD],
-        env=ENVIRONMENT | {"PYTHONPATH": SEARCH, "FAKE_GRAVE": str(folder / "grave"), "FAKE_SECONDS": "0.2"},
+        env=OURS | {"FAKE_GRAVE": str(folder / "grave"), "FAKE_SECONDS": "0.2"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -79,7 +82,7 @@ def calm(folder, source):
 def started(*arguments, **environment):
     return subprocess.Popen(
         [COMMAND, *map(str, arguments)],
-        env=ENVIRONMENT | {"PYTHONPATH": SEARCH} | environment,
+        env=OURS | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
