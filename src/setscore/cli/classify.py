@@ -97,9 +97,7 @@ def classify(
 
         cat notes.txt | setscore classify --labels labels.txt --format csv
     """
-    model = model_of(context, classifier, labels, asked, threshold=threshold, allow=allow)
-    if classifier is None:
-        model.set_params(labels=LabelSet.of(model.labels).asked_by(label_text))
+    model = model_of(context, classifier, labels, asked, threshold=threshold, allow=allow, label_text=label_text)
     if form == "csv":
         _warn_of_bars(model)
     if keep_columns and form == "table":
@@ -136,10 +134,13 @@ def model_of(
     *,
     threshold: float,
     allow: Sequence[str] | None,
+    label_text: str | None = None,
 ) -> SetScoreClassifier:
     """The classifier of a file, or the one that the options describe."""
     if saved is None:
-        return _described(labels, asked, threshold, allow)
+        model = _described(labels, asked, threshold, allow)
+        model.set_params(labels=LabelSet.of(model.labels).asked_by(label_text))
+        return model
     return _saved(saved, context, threshold, allow)
 
 
