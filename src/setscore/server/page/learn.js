@@ -84,12 +84,13 @@ export async function learnView(main, shared) {
   function disagreements(found) {
     if (!found.length) return make("p", {}, "Nowhere.");
     return make("div.scroll", { tabIndex: 0, role: "region", "aria-label": "Disagreements" }, make("table", {},
-      make("thead", {}, make("tr", {}, ["Label", "You", "Model", "Document", ""].map((name) => make("th", { scope: "col" }, name || "Open")))),
+      make("thead", {}, make("tr", {}, ["Label", "Open", "You", "Model", "Document"].map((name) => make("th", { scope: "col" }, name)))),
       make("tbody", {}, found.map((one) => make("tr", {},
-        make("th", { scope: "row" }, one.label), make("td", {}, one.gold ? "yes" : "no"), make("td", {}, percent(one.probability)),
-        make("td", { dir: "auto" }, one.text), make("td", {}, make("button.plain", { type: "button",
+        make("th", { scope: "row" }, one.label), make("td", {}, make("button.plain", { type: "button",
           "aria-label": `Look at document ${one.id} again`,
-          onclick: () => { shared.jump = one.place; location.hash = "label"; } }, "Look")))))));
+          onclick: () => { shared.jump = one.place; location.hash = "label"; } }, "Look")),
+        make("td", {}, one.gold ? "yes" : "no"), make("td", {}, percent(one.probability)),
+        make("td.document", { dir: "auto" }, one.text))))));
   }
 
   await look();

@@ -111,7 +111,7 @@ export async function tryView(main, shared) {
     const end = sentences.at(-1)?.end ?? 0;
     evidence.hidden = false;
     evidence.replaceChildren(
-      make("h2", { id: "evidence-title" }, `What speaks for “${name}”`),
+      make("h2", { id: "evidence-title" }, `For and against “${name}”`),
       make("p.soft.legend", {}, make("span.for", {}, "for"), make("span.against", {}, "against"),
         sentences.length ? "The document was asked with and without each sentence."
           : "This is one sentence: there is nothing to leave out."),
@@ -176,7 +176,7 @@ export async function tryView(main, shared) {
         make("h2", { id: "results-title" }, "What applies"),
         results, told,
         make("label.field", {}, make("span.row.spread", {}, "Threshold ", shown), slider),
-        make("p.soft", {}, "Choose a label to see which sentences speak for it."),
+        make("p.soft", {}, "Choose a label to see which sentences speak for and against it."),
         make("button.main", { type: "button", onclick: () => shared.newProject(state.labels) },
           "Label documents with these")),
       evidence)));
