@@ -229,7 +229,7 @@ def as_json(made: Report) -> dict[str, Any]:
         "documents": {str(trial.seed): [len(trial.validation), len(trial.test)] for trial in made.trials},
         "config": dict(made.config),
         "remarks": list(made.remarks),
-        "rows": [row_json(summary) for summary in made.summaries],
+        "rows": [_row_json(summary) for summary in made.summaries],
     } | ({"pairs": [pair.as_json() for pair in made.pairs]} if made.pairs else {})
 
 
@@ -242,11 +242,11 @@ def baseline_json(made: "BaselineReport") -> dict[str, Any]:
         "documents_per_second": made.documents_per_second,
         "device": made.device,
         "remarks": list(made.remarks),
-        "rows": [row_json(summary) for summary in made.summaries],
+        "rows": [_row_json(summary) for summary in made.summaries],
     }
 
 
-def row_json(summary: Summary) -> dict[str, Any]:
+def _row_json(summary: Summary) -> dict[str, Any]:
     """A row as JSON values."""
     groups = {value: _spread(found.mean, found.sd) for value, found in summary.groups.items()}
     seeds = {
