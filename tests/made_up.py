@@ -84,7 +84,7 @@ def write_eurlex(folder: Path, documents: int = 30, split: str = "dev") -> Path:
 
 def write_aapd(folder: Path, documents: int = 30, split: str = "val") -> Path:
     """Abstracts line by line, and their codes."""
-    codes = ("cs.it", "math.it", "cs.lg", "cs.ai", "stat.ml")
+    codes = ("cs.IT", "math.IT", "cs.LG", "cs.AI", "stat.ML")
     chosen = [(codes[row % 5], codes[(row + 1) % 5]) for row in range(documents)]
     (folder / "aapd").mkdir(parents=True, exist_ok=True)
     texts = "".join(f"Abstract {row} about {' and '.join(pair)}.\n" for row, pair in enumerate(chosen))

@@ -21,12 +21,26 @@ from setscore.experiments.runs.folder import read_run
 from setscore.metrics import decision_metrics
 
 SETS = ("goemotions", "ecthr")  # the smallest inventories
-DOCUMENTS, LEARNED = 6, 12  # of each slice, and of a training split: enough to go the whole way
+DOCUMENTS, LEARNED = 4, 8  # of each slice, and of a training split: enough to go the whole way
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Models of a few hundred numbers: handing work from thread to thread took ten times as long as the work."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data")
+    return write_two(tmp_path_factory.mktemp("data"))
+
+
+def write_two(folder):
     for split, documents in (("dev", 210), ("test", 24), ("train", 260)):
         write_goemotions(folder, documents, split)
         write_ecthr(folder, documents, split)
@@ -34,8 +48,9 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def all_data(data):
+def all_data(tmp_path_factory):
     """All six datasets in their official formats."""
+    data = write_two(tmp_path_factory.mktemp("all"))
     for split, documents in (("dev", 210), ("test", 24), ("train", 40)):
         write_eurlex(data, documents, split)
         write_aapd(data, documents, "val" if split == "dev" else split)
@@ -89,7 +104,7 @@ def test_every_cell_of_the_table_is_measured_and_none_is_called_a_reproduction(t
     wanted = {name for name, cell in paper.cells().items() if cell.table == "main"}
     assert len(wanted) == 144
     assert wanted < set(found)
-    assert {row["status"] for row in found.values()} == {"measured"}, [r["note"] for r in found.values()]
+    assert {cell: row["note"] for cell, row in found.items() if row["status"] != "measured"} == {}
     assert not any(row["reproduction"] for row in found.values())
     assert all(row["by"] and row["protocol"] == "paper" for row in found.values())
     assert f"{len(found)} of {len(found)} cells measured, 0 of them with the paper's weights" in shown
@@ -113,7 +128,8 @@ def test_numbers_are_those_of_the_saved_decisions(table):
                 seen.add(name)
         assert run.config.protocol == "paper"
         assert set(json.loads((folder / "environment.json").read_text())) >= {"setscore", "python", "packages"}
-    assert len(seen) == 12
+    # Base and Instruct stand on one checkpoint here: one run answers for both, under the title of the first.
+    assert len(seen) == 10
 
 
 def test_a_second_command_asks_nothing_and_says_the_same(table, monkeypatch):
