@@ -44,6 +44,7 @@ from setscore.batch.plan import make_plan
 from setscore.batch.ray_engine import RayEngine
 
 LABELS = ["oil", "sports", "music"]
+MODEL = "setscore-mini"
 FLAT, CLASSIFY, OVERHEAD = 100, 50, 10  # the goals: MB, MB, per cent
 ENGINES = {"one process": here, "two processes": processes(2), "Ray, two workers": RayEngine(workers=2)}
 WORDS = ("price", "match", "song", "market", "river", "team", "band", "storm", "engine", "garden", "city", "bridge")
@@ -104,7 +105,7 @@ def part(what: str, source: str, out: str) -> dict[str, float]:
     elif what == "classify":
         classify(source, out)
     else:
-        model = Timed(LABELS)
+        model = Timed(LABELS, backbone=MODEL)
         model.classify(["A first sentence, for which the model is loaded."])
         Timed.seconds, begun, worked = 0.0, time.perf_counter(), time.process_time()
         run_batch(model, source, out, engine=ENGINES.get(what, here), shard_rows=512)
@@ -213,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         compared, all_compared = engines(folder, scored)
     print(f"## Memory of a batch\n\n{flat}\n")
     print(f"## Memory of setscore classify --file\n\n{commands}\n")
-    print(f"## {scored:,} short rows over {len(LABELS)} labels, setscore-mini\n\n{compared}")
+    print(f"## {scored:,} short rows over {len(LABELS)} labels, {MODEL}\n\n{compared}")
     write_json(chosen.json, {"flat": all_flat, "classify": all_commands, "engines": all_compared})
 
 
