@@ -372,6 +372,14 @@ def test_the_benchmark_of_batches_measures_memory_that_stays_flat(tmp_path, caps
     assert "the goal is 40 at most: met." in said
     assert [line.split()[1] for line in said.splitlines()[2:4]] == ["200", "20,000"]
     assert found[20_000]["seconds"] > found[200]["seconds"] > 0
-    said, _ = batch.growth("classify", tmp_path, (200, 20_000), 20)
-    assert "the goal is 20 at most: met." in said
-    assert len((tmp_path / "classify-20000.jsonl").read_text().splitlines()) == 20_000
+    assert found[20_000]["written"] / 20_000 < found[200]["written"] / 200
+
+
+def test_classify_reads_a_file_of_100_thousand_rows_in_the_memory_of_a_thousand(tmp_path):
+    from benchmarks.speed import batch
+
+    said, found = batch.growth("classify", tmp_path, (1_000, 100_000), batch.CLASSIFY)
+    assert "the goal is 50 at most: met." in said
+    assert found[100_000]["memory"] - found[1_000]["memory"] <= 50
+    with (tmp_path / "classify-100000.jsonl").open(encoding="utf-8") as lines:
+        assert sum(1 for _ in lines) == 100_000

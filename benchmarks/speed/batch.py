@@ -4,7 +4,8 @@
     python benchmarks/speed/batch.py --smoke                # a few rows: does it run?
 
     flat      10 thousand and a million short rows through a backbone that costs next to nothing, one process: the
-              whole way from a CSV file to a Parquet file. Its memory must not grow by 100 MB
+              whole way from a CSV file to a Parquet file. Its memory must not grow by 100 MB. Also what a row takes
+              in the Parquet file, and how fast one process reads all rows for a plan
     classify  the same for `setscore classify --file` at a thousand and at 100 thousand rows: at most 50 MB
     overhead  setscore-mini on short rows, one process: the share of the time that is not spent in the model, which is
               to stay under 10%
@@ -43,6 +44,7 @@ from setscore.batch.plan import make_plan
 from setscore.batch.ray_engine import RayEngine
 
 LABELS = ["oil", "sports", "music"]
+MODEL = "setscore-mini"
 FLAT, CLASSIFY, OVERHEAD = 100, 50, 10  # the goals: MB, MB, per cent
 ENGINES = {"one process": here, "two processes": processes(2), "Ray, two workers": RayEngine(workers=2)}
 WORDS = ("price", "match", "song", "market", "river", "team", "band", "storm", "engine", "garden", "city", "bridge")
@@ -103,7 +105,7 @@ def part(what: str, source: str, out: str) -> dict[str, float]:
     elif what == "classify":
         classify(source, out)
     else:
-        model = Timed(LABELS)
+        model = Timed(LABELS, backbone=MODEL)
         model.classify(["A first sentence, for which the model is loaded."])
         Timed.seconds, begun, worked = 0.0, time.perf_counter(), time.process_time()
         run_batch(model, source, out, engine=ENGINES.get(what, here), shard_rows=512)
@@ -151,16 +153,24 @@ def growth(what: str, folder: Path, sizes: Sequence[int], goal: int) -> tuple[st
         source = folder / f"{size}.csv"
         if not source.exists():
             write_rows(source, size)
-        found[size] = measured(what, source, folder / f"{what}-{size}.{'jsonl' if what == 'classify' else 'parquet'}")
+        out = folder / f"{what}-{size}.{'jsonl' if what == 'classify' else 'parquet'}"
+        found[size] = measured(what, source, out) | {"written": out.stat().st_size}
     rows = [
-        [f"{size:,}", f"{size / one['seconds']:,.0f}", f"{size / one['worked']:,.0f}", f"{one['memory']:.0f}"]
+        [
+            f"{size:,}",
+            f"{size / one['seconds']:,.0f}",
+            f"{size / one['worked']:,.0f}",
+            f"{one['memory']:.0f}",
+            f"{one['written'] / size:.1f}",
+        ]
         for size, one in found.items()
     ]
     grown = found[sizes[-1]]["memory"] - found[sizes[0]]["memory"]
     said = f"It grows by {grown:.0f} MB; the goal is {goal} at most: {'met' if grown <= goal else 'missed'}."
     if planning := found[sizes[-1]]["planning"]:
         said += f" Reading all rows once, as a plan does: {sizes[-1] / planning:,.0f} rows a CPU second."
-    return f"{table(['rows', 'rows a second', 'rows a CPU second', 'peak memory MB'], rows, left=0)}\n\n{said}", found
+    names = ["rows", "rows a second", "rows a CPU second", "peak memory MB", "bytes a row written"]
+    return f"{table(names, rows, left=0)}\n\n{said}", found
 
 
 def engines(folder: Path, count: int) -> tuple[str, dict[str, Any]]:
@@ -204,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         compared, all_compared = engines(folder, scored)
     print(f"## Memory of a batch\n\n{flat}\n")
     print(f"## Memory of setscore classify --file\n\n{commands}\n")
-    print(f"## {scored:,} short rows over {len(LABELS)} labels, setscore-mini\n\n{compared}")
+    print(f"## {scored:,} short rows over {len(LABELS)} labels, {MODEL}\n\n{compared}")
     write_json(chosen.json, {"flat": all_flat, "classify": all_commands, "engines": all_compared})
 
 

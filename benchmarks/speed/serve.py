@@ -229,13 +229,13 @@ async def _terminate(process: subprocess.Popen[str], port: int, clients: int) ->
     process.send_signal(signal.SIGTERM)
     answers = await asyncio.gather(*(one.answer() for one in ones), return_exceptions=True)
     whole = sum(not isinstance(a, BaseException) and a[0] == 200 and len(a[2]["predictions"]) == EACH for a in answers)
-    await asyncio.to_thread(process.wait, 30)
+    await asyncio.to_thread(process.wait, 60)
     return {"sent": clients, "answered": whole}
 
 
 def stress(clients: int) -> dict[str, Any]:
     """Clients that leave, and the end."""
-    with server() as (process, port):
+    with server("--timeout", "600") as (process, port):  # on a slow machine the last of them wait for long
         left = asyncio.run(_leave(port, clients))
         ended = asyncio.run(_terminate(process, port, clients))
     return {"leaving": left, "sigterm": ended}

@@ -17,7 +17,7 @@ from fakes import FakeBackbone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setscore import SetScoreClassifier
+from setscore import LabelSet, SetScoreClassifier
 from setscore.batch import Layout, run_batch
 from setscore.batch.folders import folder_at
 from setscore.batch.inputs import find_input
@@ -240,6 +240,20 @@ def test_mistakes_are_told_before_anything_is_written(source, tmp_path, options,
     assert (code, out) == (2, "")
     assert message in err
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+@pytest.mark.parametrize("by", [None, "both", "description", "name"])
+def test_labels_are_asked_by_name_and_description_or_as_one_says(source, tmp_path, by):
+    (tmp_path / "labels.yaml").write_text("oil: crude and fuel\nmusic: songs\n", encoding="utf-8")
+    chosen = () if by is None else ("--label-text", by)
+    options = ("--labels", tmp_path / "labels.yaml", "--backbone", "fake", "--limit", 20, *chosen)
+    code, _, err = invoke("batch", source, tmp_path / "out.jsonl", *options)
+    assert code == 0, err
+    labels = LabelSet.of({"oil": "crude and fuel", "music": "songs"}).asked_by(by or "both")
+    model = SetScoreClassifier(labels, backbone=FakeBackbone())
+    found = model.classify([text for _, text in rows(20)])
+    written = [row["probabilities"] for row in read_jsonl(tmp_path / "out.jsonl")]
+    assert written == [{name: round(p, 6) for name, p in one.probabilities.items()} for one in found]
 
 
 def test_places_that_would_lose_something(source, tmp_path):

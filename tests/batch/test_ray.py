@@ -2,9 +2,12 @@
 
 import json
 import os
+import secrets
 import signal
 import subprocess
+import sys
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import pytest
 from batches import ASK, LABELS, SITE, TESTS, is_running, parts, rows, wait_until, write_csv
@@ -22,8 +25,17 @@ from setscore.batch.scoring import Job
 from setscore.errors import SetScoreError
 
 pytest.importorskip("ray")
+SEARCH = os.pathsep.join([str(SITE), str(TESTS), os.environ.get("PYTHONPATH", "")])
+# Whoever joins a cluster shows its token; ours is made here.
+OURS = ENVIRONMENT | {"PYTHONPATH": SEARCH, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 CUT = ("--shard-rows", "20")
-RAY = ("--engine", "ray", "--workers", "2")
+HEAD = """
+import sys, ray
+ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False)
+print("address", ray.get_runtime_context().gcs_address, flush=True)
+sys.stdin.read()
+ray.shutdown()
+"""
 CONTENT = [*rows(100), ("d", "DEADLY, about oil"), ("p", "POISON"), ("", ""), *rows(60), ("q", "POISON")]
 
 
@@ -38,6 +50,26 @@ def source(folder):
 
 
 @pytest.fixture(scope="module")
+def cluster(folder):
+    """The options of a batch on a cluster of this machine, started once: starting takes longer than all the tests.
+
+    Its workers die once for DEADLY, while the file `grave` is not there, and take their time, so that a driver can be
+    killed midway.
+    """
+    head = subprocess.Popen(
+        [sys.executable, "-c", HEAD],
+        env=OURS | {"FAKE_GRAVE": str(folder / "grave"), "FAKE_SECONDS": "0.2"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    address = next(line.split()[1] for line in head.stdout if line.startswith("address "))
+    yield ("--engine", "ray", "--workers", "2", "--address", address)
+    head.communicate("", timeout=60)
+
+
+@pytest.fixture(scope="module")
 def calm(folder, source):
     """What one process writes that nobody disturbs."""
     (folder / "grave").touch()
@@ -48,21 +80,19 @@ def calm(folder, source):
 
 
 def started(*arguments, **environment):
-    search = os.pathsep.join([str(SITE), str(TESTS)])
     return subprocess.Popen(
         [COMMAND, *map(str, arguments)],
-        env=ENVIRONMENT | {"PYTHONPATH": search} | environment,
+        env=OURS | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
 
 
-def test_a_worker_that_dies_and_poison_cost_nothing(folder, source, calm):
+def test_a_worker_that_dies_and_poison_cost_nothing(folder, source, calm, cluster):
     """At addresses, so that object storage goes the same way."""
-    child = started(
-        "batch", f"file://{source}", f"file://{folder}/out", *ASK, *CUT, *RAY, FAKE_GRAVE=str(folder / "grave")
-    )
+    (folder / "grave").unlink(missing_ok=True)
+    child = started("batch", f"file://{source}", f"file://{folder}/out", *ASK, *CUT, *cluster)
     _, err = child.communicate(timeout=600)
     assert child.returncode == 1, err
     assert "3 of 164 rows failed; each says why in error." in err
@@ -71,10 +101,9 @@ def test_a_worker_that_dies_and_poison_cost_nothing(folder, source, calm):
     assert parts(folder / "out") == calm
 
 
-def test_a_driver_that_is_killed_is_gone_on_with(folder, source, calm):
-    grave = {"FAKE_GRAVE": str(folder / "second grave")}
-    (folder / "second grave").touch()
-    child = started("batch", source, folder / "killed", *ASK, *CUT, *RAY, FAKE_SECONDS="0.3", **grave)
+def test_a_driver_that_is_killed_is_gone_on_with(folder, source, calm, cluster):
+    (folder / "grave").touch()
+    child = started("batch", source, folder / "killed", *ASK, *CUT, *cluster)
     receipts = folder / "killed" / "_shards"
     wait_until(lambda: len(list(receipts.glob("*.json"))) >= 2 or child.poll() is not None, 600)
     child.send_signal(signal.SIGKILL)
@@ -82,7 +111,7 @@ def test_a_driver_that_is_killed_is_gone_on_with(folder, source, calm):
     done = {path.name: json.loads(path.read_text()) for path in receipts.glob("*.json")}
     assert 2 <= len(done) < 9
     assert not is_running(child.pid)
-    again = started("batch", source, folder / "killed", *ASK, *CUT, *RAY, **grave)
+    again = started("batch", source, folder / "killed", *ASK, *CUT, *cluster)
     _, err = again.communicate(timeout=600)
     assert again.returncode == 1, err
     assert "rows of them were there" in err
@@ -133,6 +162,15 @@ class Cluster:
 )
 def test_workers_never_ask_for_all_there_is(engine, cluster, shards, shares):
     assert engine._shares(cluster, shards) == shares
+
+
+def test_without_an_address_ray_is_started_with_a_slot_more_than_works(monkeypatch):
+    asked = []
+    ray = SimpleNamespace(init=lambda **options: asked.append(options))
+    monkeypatch.setattr("setscore.batch.ray_engine.cores", lambda: 2)
+    RayEngine(workers=4)._begin(ray)
+    RayEngine("auto")._begin(ray)
+    assert [(one.get("num_cpus"), one.get("address")) for one in asked] == [(5, None), (None, "auto")]
 
 
 @pytest.mark.parametrize(

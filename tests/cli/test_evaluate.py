@@ -35,8 +35,8 @@ def test_evaluate_prints_one_table(first):
     assert code == 0
     lines = [line.strip() for line in out.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("cosine")]  # where the sentence encoder is installed
-    assert lines[0].split() == ["dataset", "decided", "by", "micro-F1", "macro-F1", "ECE", "raw", "ECE"]
-    assert re.fullmatch(r"goemotions +platt( +\d+\.\d ± \d+\.\d){2}( +0\.\d{3}){2}", lines[1])
+    assert lines[0].split() == ["dataset", "decided", "by", "protocol", "micro-F1", "macro-F1", "ECE", "raw", "ECE"]
+    assert re.fullmatch(r"goemotions +platt +setscore( +\d+\.\d ± \d+\.\d){2}( +0\.\d{3}){2}", lines[1])
     names = [
         "goemotions  platt",
         "paper",
@@ -83,7 +83,7 @@ def test_saved_scores_are_used_again_and_one_seed_has_intervals(first, data):
     code, out, err = invoke("evaluate", "goemotions", *options, folder=data)
     assert code == 0
     assert "goemotions pool: re-using the scores in scores; 24 documents" in err
-    assert re.search(r"platt +\d+\.\d \(\d+\.\d to \d+\.\d\)", out)
+    assert re.search(r"platt +setscore +\d+\.\d \(\d+\.\d to \d+\.\d\)", out)
     assert "label prior" not in out
 
 

@@ -1,11 +1,15 @@
 """The protocol "paper", point by point, against what the paper says of itself (paper.json)."""
 
+import json
+
 import numpy as np
 import pytest
 from checkpoints import qwen_tokenizer
+from commands import invoke
 from fakes import FakeBackbone, PlantedBackbone
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_up import write_goemotions
 
 from setscore import LabelSet, SetScoreClassifier
 from setscore.backbones.asking import Prompter
@@ -17,13 +21,14 @@ from setscore.errors import SetScoreError
 from setscore.experiments import paper
 from setscore.experiments.deciding import decide
 from setscore.experiments.evaluation import PAPER_SETS, Trial
-from setscore.experiments.protocol import PAPER, VALIDATION, best, protocol, validation_micro_f1
+from setscore.experiments.protocol import PAPER, VALIDATION, best, made_under, protocol, validation_micro_f1
 from setscore.experiments.reproduction import registry
 from setscore.experiments.runs.config import make_config
 from setscore.experiments.scored import Scored
 from setscore.experiments.yardsticks import every_label
 from setscore.prompts import LAYOUTS, SET_LAYOUTS, Template, Verbalizer
 from setscore.scorers import Reading, make
+from setscore.shortlist import Shortlist
 
 SETUP = paper.facts()["setup"]
 
@@ -197,3 +202,51 @@ def test_labels_by_name_or_by_description_are_different_questions():
         SetScoreClassifier(labels, backbone=FakeBackbone()).decision_function(["crude"]) for labels in asked.values()
     ]
     assert found[0] != found[1]
+
+
+PAPERS = {"long_documents": "truncate"}
+CUT = {"shortlist": Shortlist.of("cosine:32").settings()}
+
+
+@pytest.mark.parametrize(
+    ("dataset", "decided_by", "config", "word"),
+    [
+        ("reuters", "paper", PAPERS, "paper"),
+        ("reuters", "own", {}, "paper"),
+        ("reuters", "auto", PAPERS, "setscore"),
+        ("reuters", "paper?margin=0.1", PAPERS, "setscore"),
+        ("reuters", "paper", {"long_documents": "auto", "windows": 2}, "setscore"),
+        ("reuters", "paper", PAPERS | {"blend": "own-cosine"}, "setscore"),
+        ("reuters", "paper", PAPERS | CUT, "setscore"),
+        ("eurlex", "paper", PAPERS, "setscore"),
+        ("eurlex", "paper", PAPERS | CUT, "paper"),
+        ("eurlex", "paper", PAPERS | {"shortlist": Shortlist.of("cosine:16").settings()}, "setscore"),
+    ],
+)
+def test_a_row_says_the_protocol_that_it_was_made_under(dataset, decided_by, config, word):
+    assert made_under(dataset, decided_by, config) == word
+
+
+def test_rows_of_the_commands_carry_the_word_in_tables_and_files(tmp_path):
+    data, out = write_goemotions(tmp_path / "data"), tmp_path / "rows.json"
+    about = ("goemotions", "--data-dir", data, "--seeds", "13", "--json", out)
+
+    def words(*command):
+        code, shown, told = invoke(*command, *about)
+        assert code == 0, told
+        (found,) = json.loads(out.read_text())["datasets"].values()
+        return shown, found
+
+    shown, found = words("evaluate", "--calibration", "auto,paper", "--no-yardsticks")
+    assert [(row["name"], row["protocol"]) for row in found["rows"]][:3] == [
+        ("auto", "setscore"), ("paper", "setscore"), ("threshold 0.5", "setscore")]  # fmt: skip
+    shown, found = words("evaluate", "--calibration", "auto,paper", "--long-documents", "truncate", "--no-yardsticks")
+    assert [row["protocol"] for row in found["rows"]][:3] == ["setscore", "paper", "setscore"]
+    assert "protocol" in shown.splitlines()[0]
+    assert next(line for line in shown.splitlines() if " paper " in line).split()[:2] == ["paper", "paper"]
+    shown, found = words("compare", "--scorer", "per_label,unary", "--calibration", "paper")
+    assert {row["protocol"] for row in found.values()} == {"setscore", "paper"}  # unary reads no windows
+    assert "protocol" in shown.splitlines()[1]
+    shown, found = words("baseline", "linear", "--checkpoint", "setscore-mini", "--train", "validation")
+    assert [row["protocol"] for row in found["rows"] if row["kind"] == "model"] == ["setscore"]
+    assert "protocol" in shown.splitlines()[0]

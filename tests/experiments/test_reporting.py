@@ -70,7 +70,7 @@ def test_tables_say_what_the_runs_say(page, runs):
     assert f"| {shown} |" in page.with_suffix(".md").read_text()
     assert rf"& {shown} &" in page.with_suffix(".tex").read_text()
     assert "plain <i>" in page.with_suffix(".tex").read_text()
-    assert (row["protocol"], row["label_text"], row["regime"]) == ("setscore", "description", fitted.first.regime)
+    assert (row["protocol"], row["label_text"], row["regime"]) == ("setscore", "both", fitted.first.regime)
 
 
 def test_mistakes_are_those_of_the_decisions(runs):

@@ -12,6 +12,7 @@ from commands import invoke
 from fakes import FakeBackbone
 from made_up import write_ecthr, write_goemotions
 
+from setscore import SetScoreClassifier
 from setscore.errors import SetScoreError
 from setscore.experiments.runs import execution
 from setscore.experiments.runs.config import load_config, make_config
@@ -150,3 +151,19 @@ def test_a_sweep_shows_the_noise_of_its_choice(tmp_path):
     assert sum(tried["first"] for tried in one["tried"]) == pytest.approx(1)
     assert one["template"] == max(one["tried"], key=lambda tried: tried["micro_f1"])["template"]
     assert "chosen" in shown
+
+
+@pytest.mark.parametrize("backbone", ["setscore-mini", "setscore-small"])
+def test_a_run_learns_what_the_classifier_learns(tmp_path, backbone):
+    """From the model's own embeddings, whoever counts and keeps its answers."""
+    data = write_goemotions(tmp_path / "data", 60)
+    about = {"name": "goemotions", "slices": "development", "data_dir": str(data), "label_text": "name"}
+    config = make_config({"seeds": [13], "dataset": about, "method": {"backbone": backbone}})
+    experiment = execution.load_experiment(config.resolved())
+    (made,) = execution.execute(config, tmp_path / "store", experiment=experiment).seeds
+    validation, test = execution.split(experiment, 13)
+    model = SetScoreClassifier(validation.labels, backbone=backbone).fit(validation.texts, validation.gold)
+    found = model.classify(test.texts)
+    assert (made.outcome.name, model.regime) == ("learned", "learned")
+    np.testing.assert_allclose(made.probabilities, found.probabilities, atol=1e-6)
+    np.testing.assert_array_equal(made.outcome.decisions, found.decisions)

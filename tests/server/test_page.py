@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commands import invoke
 
-from setscore import SetScoreClassifier
+from setscore import LabelSet, SetScoreClassifier
 
 pytest.importorskip("selenium", reason="selenium is not installed")
 
@@ -123,6 +123,12 @@ def bars(browser):
         return {name: (share, applies) for name, share, applies in found}
 
     return until(browser, read)
+
+
+def press_first_bar(browser):
+    """In one step in the page: bars are drawn anew with every answer, so one that was found may be gone."""
+    press = "const bar = document.querySelector('.bar'); bar?.click(); return bar !== null"
+    until(browser, lambda: browser.execute_script(press))
 
 
 def write(browser, element, text):
@@ -263,7 +269,7 @@ def test_documents_show_as_text(page, address, text):
     write(page, one(page, "textarea"), text)
     time.sleep(0.3)
     until(page, lambda: len(bars(page)) == 3)
-    all_of(page, ".bar")[0].click()
+    press_first_bar(page)
     shown = "const e = document.querySelector('[aria-labelledby=evidence-title] .text'); return e && e.textContent"
     until(page, lambda: (page.execute_script(shown) or "").startswith(text.strip()[:1000]))
     identifier = project(page, address, "Hostile", [text])
@@ -291,14 +297,44 @@ def test_the_threshold_moves_and_wordings_stand_side_by_side(page, address):
     until(page, lambda: all(applies for _, applies in bars(page).values()))
     all_of(page, "button[aria-label='Compare wordings']")[1].click()
     write(page, one(page, "dialog textarea"), "a wrong charge\nthe weather in spring")
-    until(page, lambda: len(all_of(page, "dialog .bar")) == 2)
-    charge, weather = (
-        int(b.find_element(By.CSS_SELECTOR, ".share").text.rstrip("%")) for b in all_of(page, "dialog .bar")
-    )
-    assert charge > weather
-    all_of(page, "dialog .bar")[0].click()
+    until(page, lambda: [row[0] for row in wordings(page)][1:] == ["a wrong charge", "the weather in spring"])
+    # Each as Python asks a label of that name with that description: "billing (a wrong charge)".
+    asked = [{"billing": None}, {"billing": "a wrong charge"}, {"billing": "the weather in spring"}]
+    python = [
+        SetScoreClassifier(one, competition=0).classify([GOLD[1][0]])[0].probabilities["billing"] for one in asked
+    ]
+    assert [share for _, share in wordings(page)] == [f"{100 * share:.0f}%" for share in python]
+    assert python[1] > python[2]
+    all_of(page, "dialog .bar")[1].click()
     values = [field.get_attribute("value") for field in all_of(page, "main .label-row input")]
     assert values[3] == "a wrong charge"
+
+
+def wordings(page):
+    """What stands in the dialog: each wording, and its share."""
+    return page.execute_script(
+        "return [...document.querySelectorAll('dialog .bar')].map(b =>"
+        " [b.querySelector('.name').textContent, b.querySelector('.share').textContent])"
+    )
+
+
+def test_descriptions_are_asked_as_in_python(page, address):
+    """By name and description, on Try and in a project."""
+    visit(page, address, "try")
+    set_labels(page, LABELS)
+    write(page, one(page, "textarea"), GOLD[3][0])
+    model = SetScoreClassifier(LABELS)
+    assert LabelSet.of(LABELS).texts[0] == "delivery (a late or lost parcel)"
+    found = model.classify([GOLD[3][0]])[0].probabilities
+    wanted = {name: round(100 * share) for name, share in found.items()}
+    until(page, lambda: {name: share for name, (share, _) in bars(page).items()} == wanted)
+    project(page, address, "Descriptions", [GOLD[3][0]])
+    visit(page, address, "label")
+    shares = "return Object.fromEntries([...document.querySelectorAll('.choice')].map(c => [c.dataset.label,"
+    shares += " parseInt(c.querySelector('.share').lastChild.textContent)]))"
+    until(page, lambda: page.execute_script(shares) == wanted)
+    meanings = [element.text for element in all_of(page, ".choice .meaning")]
+    assert sorted(meanings) == sorted(LABELS.values())
 
 
 @pytest.fixture(scope="module")
@@ -328,7 +364,7 @@ def test_axe_finds_nothing_serious(learned, page, address, view, scheme):
     settled = {"try": ".bar", "label": ".choice", "learn": "svg.figure"}[view]
     one(page, settled)
     if view == "try":
-        all_of(page, ".bar")[0].click()
+        press_first_bar(page)
         one(page, "mark")
     page.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})
     found = page.execute_async_script(

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from setscore import __version__
 from setscore.baselines import BASELINES, GENERATIVE, load_baseline
 from setscore.baselines.base import device_name
 from setscore.cli import options
@@ -14,8 +16,12 @@ from setscore.cli.console import for_each, literal, progress, remark, results, w
 from setscore.errors import SetScoreError
 from setscore.experiments.baselines import BaselineReport, measure_baseline
 from setscore.experiments.evaluation import Experiment
+from setscore.experiments.report import baseline_json
 from setscore.experiments.training import TRAIN, training_documents
 from setscore.shortlist import Shortlist
+from setscore.storage import write_json
+
+FORMAT = "setscore.baselines/1"
 
 
 @options.grouped
@@ -49,6 +55,7 @@ def baseline(
         ),
     ] = None,
     save: options.Save = None,
+    json: Annotated[Path | None, typer.Option(help="A file for all metrics, written after each dataset.")] = None,
     own: options.Own,
 ) -> None:
     """Measure a baseline of the paper: NLI models, the cosine, SetFit, supervised and generative models.
@@ -77,6 +84,8 @@ def baseline(
         raise SetScoreError(f"--train is {', '.join(TRAIN)}; got {train!r}.")
     if own.file is not None and learns_from == "split":
         raise SetScoreError("a file has no training split: leave --train out, and its validation documents are used.")
+    if json is not None:
+        options.check_folder(json)
     made: list[BaselineReport] = []
     cuts = options.shortlists(shortlist)
 
@@ -100,6 +109,9 @@ def baseline(
                     progress=told,
                 )
             )
+        if json is not None:
+            datasets = {one.dataset: baseline_json(one) for one in made}
+            write_json(json, FORMAT, {"version": __version__, "datasets": datasets})
 
     wanted = options.experiments(names, documents, own)
     failed = for_each({name: partial(run, name, load) for name, load in wanted.items()})
@@ -115,7 +127,7 @@ def baseline(
 
 def _show(made: list[BaselineReport]) -> None:
     table = Table(box=None, pad_edge=False)
-    for column in ("dataset", "baseline", "decided by", "micro-F1", "macro-F1", "documents a second"):
+    for column in ("dataset", "baseline", "decided by", "protocol", "micro-F1", "macro-F1", "documents a second"):
         table.add_column(column, justify="right" if column[0] == "m" or "second" in column else "left")
     for one in made:
         rate = "" if one.documents_per_second is None else f"{one.documents_per_second:.0f}"
@@ -126,5 +138,5 @@ def _show(made: list[BaselineReport]) -> None:
             for metric in ("micro_f1", "macro_f1"):
                 mean, sd = 100 * summary.mean[metric], 100 * summary.sd[metric]
                 cells.append(f"{mean:.1f} ± {sd:.1f}" if sd >= 0 else f"{mean:.1f}")
-            table.add_row(literal(one.dataset), one.name, summary.name, *cells, rate)
+            table.add_row(literal(one.dataset), one.name, summary.name, summary.protocol, *cells, rate)
     results.print(table)

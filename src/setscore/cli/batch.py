@@ -108,6 +108,7 @@ def batch(
         ),
     ],
     labels: Labels = None,
+    label_text: options.LabelText = None,
     classifier: Classifier = None,
     allow: options.Allow = None,
     threshold: Annotated[float, typer.Option(help="Probability from which a label applies.")] = 0.5,
@@ -148,7 +149,7 @@ def batch(
 
         zcat notes.txt.gz | setscore batch - notes.jsonl --labels oil,sports
     """
-    model = model_of(context, classifier, labels, asked, threshold=threshold, allow=allow)
+    model = model_of(context, classifier, labels, asked, threshold=threshold, allow=allow, label_text=label_text)
     if store is not None:
         model.set_params(store=open_store(store, None if store_size is None else round(store_size * GIB)))
     elif store_size is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -143,13 +143,14 @@ def _compare_scorers(
 
 def _show_methods(name: str, methods: Sequence[Method]) -> None:
     table = Table(title=literal(name), title_justify="left", box=None, pad_edge=False)
-    for column in ("scorer", "micro-F1", "macro-F1", "at 0: micro", "macro", "forwards", "docs/s"):
-        table.add_column(column, justify="left" if column == "scorer" else "right", overflow="fold")
+    for column in ("scorer", "protocol", "micro-F1", "macro-F1", "at 0: micro", "macro", "forwards", "docs/s"):
+        justify: Literal["left", "right"] = "left" if column in ("scorer", "protocol") else "right"
+        table.add_column(column, justify=justify, overflow="fold")
     for method in methods:
         spreads = (method.metrics, method.uncalibrated)
         scores = [
             percent(spread, metric).replace(" ± ", "±") for spread in spreads for metric in ("micro_f1", "macro_f1")
         ]
         speed = "" if method.speed is None else f"{method.speed:.1f}"
-        table.add_row(literal(method.name), *scores, f"{method.forwards:.1f}", speed)
+        table.add_row(literal(method.name), method.protocol, *scores, f"{method.forwards:.1f}", speed)
     results.print(table)

@@ -213,7 +213,7 @@ def abstained(name: str, metrics: Mapping[str, float]) -> str | None:
 
 def show_reports(reports: Sequence[Report]) -> None:
     """One table and what its rows are; remarks go to standard error."""
-    table = _scores("dataset", "decided by")
+    table = _scores("dataset", "decided by", "protocol")
     for made in reports:
         for number, summary in enumerate(made.summaries):
             name = literal(made.name) if number == 0 else ""
@@ -239,7 +239,8 @@ def show_plain(reports: Sequence[Report]) -> None:
     table = _scores("dataset", "decided by", errors=False)
     for made in reports:
         for number, summary in enumerate(summary for summary in made.summaries if summary.kind == "model"):
-            table.add_row(literal(made.name) if number == 0 else "", *_cells(summary)[:3])
+            name, _, micro, macro, *_ = _cells(summary)
+            table.add_row(literal(made.name) if number == 0 else "", name, micro, macro)
     results.print(table)
     results.print("")
 
@@ -322,8 +323,8 @@ def _scores(*names: str, errors: bool = True) -> Table:
 
 
 def _cells(summary: Summary) -> list[str]:
-    """Name, micro-F1, macro-F1 and the two ECEs of a row."""
+    """Name, protocol, micro-F1, macro-F1 and the two ECEs of a row."""
     (one, *more) = summary.rows.values()
     scores = [percent(summary, metric) if more else with_interval(one, metric) for metric in ("micro_f1", "macro_f1")]
     errors_ = [f"{summary.mean[key]:.3f}" if key in summary.mean else "" for key in ("ece_raw", "ece")]
-    return [literal(summary.name), *scores, *errors_]
+    return [literal(summary.name), summary.protocol, *scores, *errors_]

@@ -21,6 +21,7 @@ def estimate(
     context: typer.Context,
     source: Source,
     labels: Labels = None,
+    label_text: options.LabelText = None,
     classifier: Classifier = None,
     allow: options.Allow = None,
     rows: Rows,
@@ -47,7 +48,7 @@ def estimate(
     """
     if source == STDIN:
         raise SetScoreError("an estimate reads all rows, and the batch reads them again: give a file, not -.")
-    model = model_of(context, classifier, labels, asked, threshold=0.5, allow=allow)
+    model = model_of(context, classifier, labels, asked, threshold=0.5, allow=allow, label_text=label_text)
     counts = _numbers(machines)
     found = find_input(
         source,

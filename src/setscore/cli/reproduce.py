@@ -45,7 +45,11 @@ def reproduce(
     ] = None,
     backbone: Annotated[
         str | None,
-        typer.Option(help="In the place of every diffusion backbone; rows say so.", show_default=False),
+        typer.Option(
+            help="In the place of every diffusion backbone; rows say so. Baselines are then left out, unless --cell or"
+            " --weights names them.",
+            show_default=False,
+        ),
     ] = None,
     weights: Annotated[
         list[str] | None,
@@ -102,6 +106,7 @@ def reproduce(
         label_text,
         train_limit,
         tuple(allow or ()),
+        others=backbone is None or bool(cell),
     )
     if json is not None:
         options.check_folder(json)

@@ -29,6 +29,7 @@ def suggest(
         Path | None, typer.Option("--file", "-f", help="The documents to choose from, not labelled yet.")
     ] = None,
     labels: Labels = None,
+    label_text: options.LabelText = None,
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="How many documents to suggest.")] = 20,
     output: Annotated[
         Path | None,
@@ -59,10 +60,14 @@ def suggest(
         options.check_folder(output)
         if output.suffix.lower() != ".csv":
             raise SetScoreError(f"--output is a .csv file, got {output}.")
-    model = model_of(context, classifier, labels, asked, threshold=0.5, allow=allow)
+    model = model_of(context, classifier, labels, asked, threshold=0.5, allow=allow, label_text=label_text)
     documents = _documents(file, Columns(text_column, id_column))
     with progress() as bar:
         found = model.suggest(documents, n, progress=watch_steps(bar, "", "document"))
+    if not found:
+        which = "the one document is" if len(documents) == 1 else f"all {len(documents)} documents are"
+        results.print(f"Nothing is left to label: {which} labelled already, or a copy of one that is.")
+        return
     texts = {one.index: documents[one.index].text for one in found}
     if output is not None:
         _write(output, found, texts)

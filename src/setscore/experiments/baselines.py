@@ -91,7 +91,11 @@ def measure_baseline(
         progress=progress,
     )
     drawn = trials(parts, seeds)
-    summaries = over_own(drawn) if name in GENERATIVE else over_trials(drawn, kinds)
+    made = over_own(drawn) if name in GENERATIVE else over_trials(drawn, kinds)
+    # The paper's trained models learn from the training split; those that learn all labels see all of them.
+    config: dict[str, Any] = {} if shortlist is None else {"shortlist": shortlist.settings()}
+    config |= {"learned": "validation"} if name in TRAINED and training is None else {}
+    summaries = [one.under(experiment.name, config, prompted=name not in TRAINED) for one in made]
     return BaselineReport(name, experiment.name, summaries, parts, *run.rate(parts), tuple(run.remarks(training)))
 
 

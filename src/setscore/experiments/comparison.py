@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+import setscore.calibration as calibrations
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset
 from setscore.errors import SetScoreError
 from setscore.experiments.evaluation import Experiment, Spread, Trial, changed, split, trials, with_labels
+from setscore.experiments.protocol import made_under
 from setscore.experiments.scored import Kind, Scored, describe, fit
 from setscore.metrics import decision_metrics
 from setscore.records import FloatArray, Progress, steps
@@ -29,6 +31,7 @@ class Method:
     speed         documents a second, everything counted; of the first seed, where each seed scores anew; None with a
                   store, whose answers cost nothing
     details       means over documents of what the scorer reports besides
+    protocol      the word of the protocol that the calibrated decisions were made under
     """
 
     name: str
@@ -37,6 +40,7 @@ class Method:
     forwards: float
     speed: float | None
     details: Mapping[str, float]
+    protocol: str
 
     def as_json(self) -> dict[str, Any]:
         """As JSON values; without a second seed the deviation is null."""
@@ -47,7 +51,8 @@ class Method:
             }
             for what, spread in (("metrics", self.metrics), ("uncalibrated", self.uncalibrated))
         }
-        return {"forwards": self.forwards, "documents_per_second": self.speed, "details": dict(self.details)} | spreads
+        about = {"protocol": self.protocol, "forwards": self.forwards, "documents_per_second": self.speed}
+        return about | {"details": dict(self.details)} | spreads
 
 
 @dataclass(frozen=True)
@@ -152,4 +157,11 @@ def measured(
         sum(one.forwards for one in timed) / documents,
         speed if model.store is None else None,
         details,
+        _protocol(model, timed[0].scored),
     )
+
+
+def _protocol(model: SetScoreClassifier, scored: Scored) -> str:
+    """What a scorer learned from validation documents is its start, not a read-out."""
+    config = {key: value for key, value in scored.config.items() if key != "learned"}
+    return made_under(scored.name, calibrations.spelt(calibrations.make(model.calibration)), config)

@@ -18,6 +18,7 @@ from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset, draw_rows, find_source, load_dataset, paper_slices
 from setscore.errors import LabelError, SetScoreError, TruncationWarning, counted, unknown_name
 from setscore.experiments.oracles import oracle_decisions
+from setscore.experiments.protocol import SETSCORE, made_under
 from setscore.experiments.scored import (
     Kind,
     Outcome,
@@ -220,6 +221,12 @@ class Summary:
     sd: Mapping[str, float]
     rows: Mapping[int, Outcome]  # by seed
     groups: Mapping[str, Spread] = field(default_factory=dict)
+    protocol: str = SETSCORE.name
+
+    def under(self, dataset: str, config: Mapping[str, Any], *, prompted: bool = True) -> "Summary":
+        """With the word of the protocol that it was made under; oracles and yardsticks are our own."""
+        word = made_under(dataset, self.name, config, prompted=prompted) if self.kind == "model" else SETSCORE.name
+        return replace(self, protocol=word)
 
 
 def evaluate(

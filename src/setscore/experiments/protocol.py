@@ -16,6 +16,7 @@ from setscore.calibration.paper import PaperCalibration
 from setscore.errors import SetScoreError, unknown_name
 from setscore.metrics import Counts
 from setscore.records import BoolArray, FloatArray
+from setscore.shortlist import Shortlist
 
 DOCUMENT_TOKENS = 600
 VALIDATION = 200
@@ -60,6 +61,23 @@ def protocol(name: str) -> Protocol:
     if name not in PROTOCOLS:
         raise SetScoreError(unknown_name("protocol", name, PROTOCOLS))
     return PROTOCOLS[name]
+
+
+def made_under(dataset: str, decided_by: str, config: Mapping[str, Any], *, prompted: bool = True) -> str:
+    """The word that stands on a row of results: paper where all that the paper fixes is as it says, else setscore.
+
+    `decided_by` is the calibration as it is spelt, or "own" for a method that decides itself, `config` what the scores
+    were asked with. Seeds and slices are free in both protocols, and stand beside the row.
+    """
+    cut = PAPER.shortlist(dataset, prompted=prompted)
+    papers = (
+        decided_by in (PAPER.fixed["calibration"], "own")
+        and config.get("long_documents", "truncate") == PAPER.fixed["method.long_documents"]
+        and "blend" not in config
+        and "learned" not in config
+        and config.get("shortlist") == (None if cut is None else Shortlist.of(cut).settings())
+    )
+    return PAPER.name if papers else SETSCORE.name
 
 
 def validation_micro_f1(log_odds: FloatArray, gold: BoolArray) -> float:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit
@@ -37,6 +37,9 @@ from setscore.experiments.yardsticks import cosine, every_label, label_prior, sc
 from setscore.records import Progress
 from setscore.store import Store, open_store
 from setscore.theory import shortlist_ceilings
+
+if TYPE_CHECKING:
+    from setscore.experiments.baselines import BaselineReport
 
 WHOLE = 0  # stands for the seed where nothing is drawn
 
@@ -123,7 +126,7 @@ def report(
             remarks.append(f"left out: {error}")
         others = summarise(outcomes)
     honest, oracle = ([s for s in model if (s.kind == "oracle") == wanted] for wanted in (False, True))
-    summaries = tuple(honest + plain + others + oracle)
+    summaries = tuple(one.under(experiment.name, config) for one in honest + plain + others + oracle)
     return Report(experiment.name, experiment.slices, summaries, tuple(drawn), config, tuple(remarks))
 
 
@@ -170,7 +173,7 @@ def report_saved(
         outcomes.insert(1, unfitted(test))
     else:
         remarks.append(f"no row {UNFITTED}: the scores are a blend, whose weights are fitted too.")
-    summaries = tuple(summarise({WHOLE: outcomes}))
+    summaries = tuple(one.under(experiment.name, test.config) for one in summarise({WHOLE: outcomes}))
     return Report(experiment.name, experiment.slices, summaries, (trial,), test.config, tuple(remarks))
 
 
@@ -226,11 +229,25 @@ def as_json(made: Report) -> dict[str, Any]:
         "documents": {str(trial.seed): [len(trial.validation), len(trial.test)] for trial in made.trials},
         "config": dict(made.config),
         "remarks": list(made.remarks),
-        "rows": [_summary(summary) for summary in made.summaries],
+        "rows": [_row_json(summary) for summary in made.summaries],
     } | ({"pairs": [pair.as_json() for pair in made.pairs]} if made.pairs else {})
 
 
-def _summary(summary: Summary) -> dict[str, Any]:
+def baseline_json(made: "BaselineReport") -> dict[str, Any]:
+    """The same of a baseline."""
+    return {
+        "baseline": made.name,
+        "labels": len(next(iter(made.scored.values())).labels),
+        "documents": {part: len(scored) for part, scored in made.scored.items()},
+        "documents_per_second": made.documents_per_second,
+        "device": made.device,
+        "remarks": list(made.remarks),
+        "rows": [_row_json(summary) for summary in made.summaries],
+    }
+
+
+def _row_json(summary: Summary) -> dict[str, Any]:
+    """A row as JSON values."""
     groups = {value: _spread(found.mean, found.sd) for value, found in summary.groups.items()}
     seeds = {
         str(seed): {
@@ -242,7 +259,8 @@ def _summary(summary: Summary) -> dict[str, Any]:
         | ({"labels": [dict(label) for label in row.labels]} if summary.kind == "model" else {})
         for seed, row in summary.rows.items()
     }
-    found = {"name": summary.name, "kind": summary.kind, "metrics": _spread(summary.mean, summary.sd), "seeds": seeds}
+    about = {"name": summary.name, "kind": summary.kind, "protocol": summary.protocol}
+    found = about | {"metrics": _spread(summary.mean, summary.sd), "seeds": seeds}
     return found | ({"groups": groups} if groups else {})
 
 

@@ -1,7 +1,7 @@
 """The application: every route, around one line before the model. It decides nothing; it asks layers below."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from setscore import __version__
 from setscore.errors import SetScoreError
-from setscore.server import compatible, page, project_routes, routes, schemas
+from setscore.server import compatible, mistakes, page, project_routes, routes, schemas
 from setscore.server.errors import Refused, refusal
 from setscore.server.guard import Guard
 from setscore.server.projects import Projects
@@ -102,14 +102,8 @@ async def _http(_: Request, error: Exception) -> Response:
 
 
 async def _invalid(_: Request, error: Exception) -> Response:
-    """The first mistakes in words, without repeating what was sent."""
     assert isinstance(error, RequestValidationError)
-    told = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in _first(error.errors())]
-    return JSONResponse(refusal("validation", "; ".join(told)), 422)
-
-
-def _first(errors: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    return errors[:5]
+    return JSONResponse(refusal("validation", mistakes.told(error.errors(), error.body)), 422)
 
 
 async def _broken(_: Request, error: Exception) -> Response:

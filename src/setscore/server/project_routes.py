@@ -17,12 +17,13 @@ from setscore.datasets.own import split_names
 from setscore.errors import unknown_name
 from setscore.records import Document, Label, LabelSet
 from setscore.server.errors import Refused, invalid, unknown
+from setscore.server.mistakes import IDENTIFIER
 from setscore.server.projects import DONE, OPEN, Entry, Project, Projects
 from setscore.server.schemas import Labels, Name, Strict
 from setscore.server.service import Service
 from setscore.server.teacher import Teacher
 
-Identifier = Annotated[str, Path(pattern=r"^[0-9a-f]{12}$")]
+Identifier = Annotated[str, Path(pattern=IDENTIFIER)]
 Place = Annotated[int, Path(ge=0, le=2**31)]
 MEDIA = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 PAGE = 100  # documents of one answer

@@ -18,9 +18,7 @@ def add(app: FastAPI, service: Service) -> None:
     """All of them."""
 
     @app.post("/classify", responses={200: {"model": schemas.Answer}}, response_model=None)
-    async def classify(
-        request: Request, asked: schemas.AskedLabels | schemas.AskedClassifier | schemas.Asked
-    ) -> Response:
+    async def classify(request: Request, asked: schemas.AnyAsked) -> Response:
         """Which labels apply to each document, in the order of the documents."""
         documents = [_document(one) for one in asked.documents]
         labels = asked.labels if isinstance(asked, schemas.AskedLabels) else {}

@@ -1,12 +1,26 @@
 """The shapes of requests and answers. What the types allow is taken; all else is refused before anything is asked."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    Tag,
+    model_validator,
+)
+
+from setscore.server.mistakes import BLANK, HYPOTHESIS, NAME, mistake, unknown_field
 
 # Neither blank nor with blanks around it, in Python's sense, so that no two names are one.
-Name = Annotated[StrictStr, Field(pattern=r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$")]
-Solid = Annotated[StrictStr, Field(pattern=r"[^\s\x00-\x1f\x7f-\x9f]")]  # not blank
+Name = Annotated[StrictStr, Field(pattern=NAME)]
+Solid = Annotated[StrictStr, Field(pattern=BLANK)]
 Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 
 
@@ -22,6 +36,15 @@ class Strict(BaseModel):
     """No field but those that are named."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, value: Any) -> Any:
+        """Says which fields there are where one is unknown."""
+        strange = [name for name in value if name not in cls.model_fields] if isinstance(value, dict) else []
+        if strange:
+            raise unknown_field(str(strange[0]), list(cls.model_fields))
+        return value
 
 
 class DocumentIn(Strict):
@@ -58,11 +81,35 @@ class AskedLabels(Asked):
     labels: Labels
     competition: Annotated[Share | None, Field(description="How much labels compete; 0 asks each for itself.")] = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _labels_alone(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "classifier" in value:
+            raise mistake("must name labels or a classifier, not both")
+        return value
+
 
 class AskedClassifier(Asked):
     """Documents and the name of a classifier that the server was started with."""
 
     classifier: Annotated[Name, Field(description="Its name, as /info lists it.")]
+
+
+def _which(value: Any) -> str:
+    """By what a request says, so that its mistakes are told for one shape and not for all three.
+
+    In brackets, because `mistakes` drops what is no key of the request from the place of a mistake.
+    """
+    given = value if isinstance(value, dict) else vars(value) if isinstance(value, Asked) else {}
+    return "(labels)" if "labels" in given else "(classifier)" if "classifier" in given else "(own)"
+
+
+AnyAsked = Annotated[
+    Annotated[AskedLabels, Tag("(labels)")]
+    | Annotated[AskedClassifier, Tag("(classifier)")]
+    | Annotated[Asked, Tag("(own)")],
+    Discriminator(_which),
+]
 
 
 class Explained(Strict):
@@ -113,7 +160,7 @@ class Refusal(BaseModel):
 
 class ZeroShotParameters(Strict):
     candidate_labels: Annotated[list[Name], Field(min_length=1, json_schema_extra={"uniqueItems": True})]
-    hypothesis_template: Annotated[StrictStr, Field(pattern=r"^[^{}\x00-\x1f]*\{\}[^{}\x00-\x1f]*$")] | None = None
+    hypothesis_template: Annotated[StrictStr, Field(pattern=HYPOTHESIS)] | None = None
     multi_label: StrictBool | None = None
 
 

@@ -44,7 +44,13 @@ class Bench:
         return self.made[wanted]
 
     def _make(self, need: Need) -> Run:
-        place = f"weights {self.choice.place(methods()[need.method].weights)}"
+        weights = methods()[need.method].weights
+        if not self.choice.uses(weights):
+            raise MissingError(
+                "with --backbone the rows of diffusion backbones are made; --cell METHOD/DATASET makes others, and so"
+                f" does --weights {weights.name}=PLACE."
+            )
+        place = f"weights {self.choice.place(weights)}"
         for what in (place, f"dataset {need.dataset}"):
             if what in self.failed:
                 raise MissingError(self.failed[what])

@@ -58,7 +58,7 @@ def chosen(names: Sequence[str], cells: Sequence[str] = ()) -> dict[str, tuple[I
 
 
 def _fits(asked: Asked, cell: str) -> bool:
-    return f"/{cell}/" in f"/{asked.name}/" or fnmatchcase(asked.name, cell)
+    return f"/{cell}/" in f"/{asked.name}/" or any(fnmatchcase(asked.name, one) for one in (cell, f"*/{cell}"))
 
 
 def listed(asked: Asked) -> Listed:
@@ -79,9 +79,11 @@ class Budget:
 
 
 def budget(asked: Sequence[Asked], choice: Choice, *, teraflops: float | None = None) -> Budget:
-    """Of all the runs that these cells take, here or on a machine of this speed; equal runs count once."""
+    """Of all the runs that are made for these cells, here or on a machine of this speed; equal runs count once."""
     each: Mapping[tuple[str, ...], Estimate] = {
-        _same(need): estimate(need, choice, teraflops=teraflops) for need in merged(asked).values()
+        _same(need): estimate(need, choice, teraflops=teraflops)
+        for need in merged(asked).values()
+        if choice.uses(methods()[need.method].weights)
     }
     found = list(each.values())
     return Budget(

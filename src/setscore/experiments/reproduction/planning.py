@@ -42,6 +42,7 @@ class Choice:
 
     backbone  in the place of every diffusion backbone
     places    of weights by their names in methods.yaml: folders, repositories or names of backbones
+    others    whether weights are used that neither of them names: hours of training, of which SetFit's need no download
     """
 
     backbone: str | None = None
@@ -52,6 +53,7 @@ class Choice:
     label_text: str = "description"
     train_limit: int | None = None
     allow: tuple[str, ...] = ()
+    others: bool = True
 
     def __post_init__(self) -> None:
         for name in self.places:
@@ -63,6 +65,10 @@ class Choice:
         if found.name in self.places:
             return self.places[found.name]
         return self.backbone if self.backbone is not None and found.backbone is not None else found.place
+
+    def uses(self, found: Weights) -> bool:
+        """Whether runs with these weights are made."""
+        return self.others or found.backbone is not None or found.name in self.places
 
     def is_papers(self, found: Weights) -> bool:
         """Whether these are the paper's own weights, by name; a folder may hold anything."""

@@ -44,7 +44,7 @@ class DatasetConfig(_Part):
     separator: str | None = None
     ignore_unknown: bool = False
     limit: int | None = Field(default=None, ge=4)
-    label_text: Literal["both", "description", "name"] = "description"
+    label_text: Literal["both", "description", "name"] | None = None  # both of a file, description of a named one
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -107,12 +107,13 @@ class RunConfig(_Part):
             method["shortlist"] = known.shortlist(data.name, prompted=prompted)
         method |= {key.partition(".")[2]: value for key, value in known.fixed.items() if key.startswith("method.")}
         slices = data.slices or ("paper" if data.data_dir is None and data.file is None else "development")
+        asked_by = data.label_text or ("description" if data.file is None else "both")
         whole = {key: value for key, value in known.fixed.items() if "." not in key}
         return self.model_copy(
             update=whole
             | {
                 "seeds": self.drawn,
-                "dataset": data.model_copy(update={"slices": slices}),
+                "dataset": data.model_copy(update={"slices": slices, "label_text": asked_by}),
                 "method": self.method.model_copy(update=method),
             }
         )

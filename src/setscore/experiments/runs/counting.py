@@ -2,10 +2,10 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from setscore.backbones import Backbone, Emitter, MassReader
+from setscore.backbones import Backbone, Embedder, Emitter, MassReader
 from setscore.backbones.host import peak_memory
 from setscore.records import FloatArray, Query, Slot
 
@@ -38,6 +38,9 @@ class CountingBackbone:
         self.backbone, self.cost = backbone, cost
         self.spec, self.attention = backbone.spec, backbone.attention
         self.spans = backbone.spans
+        if isinstance(backbone, Embedder):  # else a read-out would learn from another model's embeddings
+            self._embedder = backbone
+            self.embed, self.read = self._embed, self._read
         if isinstance(backbone, Emitter):
             self.most_likely = backbone.most_likely
         if isinstance(backbone, MassReader):
@@ -53,11 +56,27 @@ class CountingBackbone:
     def log_odds(self, queries: Sequence[Query]) -> list[FloatArray]:
         begun = time.perf_counter()
         answers = self.backbone.log_odds(queries)
-        self.cost.seconds += time.perf_counter() - begun
-        self.cost.asked += len(queries)
+        self._count(queries, time.perf_counter() - begun, asked=len(queries))
+        return answers
+
+    def _embed(self, queries: Sequence[Query]) -> list[FloatArray]:
+        """Documents are read for it, and nothing is asked."""
+        begun = time.perf_counter()
+        vectors = self._embedder.embed(queries)
+        self._count([replace(query, question=()) for query in queries], time.perf_counter() - begun, asked=0)
+        return vectors
+
+    def _read(self, queries: Sequence[Query]) -> tuple[list[FloatArray], list[FloatArray]]:
+        begun = time.perf_counter()
+        found = self._embedder.read(queries)
+        self._count(queries, time.perf_counter() - begun, asked=len(queries))
+        return found
+
+    def _count(self, queries: Sequence[Query], seconds: float, *, asked: int) -> None:
+        self.cost.seconds += seconds
+        self.cost.asked += asked
         self.cost.tokens += self._tokens(queries)
         self.cost.memory = most_memory()
-        return answers
 
     def _tokens(self, queries: Sequence[Query]) -> int:
         counts: dict[str, int] = {}

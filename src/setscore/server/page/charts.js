@@ -36,7 +36,8 @@ export function learningCurve(curve) {
 }
 
 export function reliabilityDiagram({ count, confidence, accuracy }) {
-  const x = scale(0, 1, LEFT, WIDTH - RIGHT), y = scale(0, 1, HEIGHT - BOTTOM, TOP);
+  // The largest dot has a radius of 13: at 0% and 100% it must not cover what the axes say.
+  const x = scale(0, 1, LEFT + 14, WIDTH - RIGHT), y = scale(0, 1, HEIGHT - BOTTOM - 10, TOP + 4);
   const total = count.reduce((sum, one) => sum + one, 0);
   const picture = frame("How often a label is right, by the probability it was given.", shares, shares, x, y);
   picture.append(draw("line", { class: "ideal", x1: x(0), y1: y(0), x2: x(1), y2: y(1) }));

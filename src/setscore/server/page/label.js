@@ -54,10 +54,11 @@ export async function labelView(main, shared) {
     const choices = project.labels.map(({ name, description }, number) => {
       const share = prediction.probabilities?.[name] ?? 0;
       const choice = make("button.choice", { type: "button", role: "checkbox", "aria-checked": String(chosen.has(name)),
-        "data-label": name, title: description ?? "",
-        onclick: () => flip(name) },
+        "data-label": name, onclick: () => flip(name) },
       make("kbd", { "aria-hidden": "true" }, KEYS[number] ?? ""),
-      make("span.name", {}, name, chosen.has(name) !== proposed.has(name) && make("span.flipped", {}, " flipped")),
+      make("span.about", {},
+        make("span.name", {}, name, chosen.has(name) !== proposed.has(name) && make("span.flipped", {}, " flipped")),
+        description && make("span.meaning", {}, description)),
       make("span.track.small", {}, fill(share)), make("span.share", {}, make("span.unseen", {}, "proposed "), percent(share)));
       return make("li", {}, choice);
     });

@@ -72,24 +72,25 @@ export async function learnView(main, shared) {
   }
 
   function labelTable(labels) {
-    const head = ["Label", "Yes", "Predicted", "Precision", "Recall", "F1", "Needs"];
+    const head = ["Label", "Needs", "Yes", "Predicted", "Precision", "Recall", "F1"];
     return make("div.scroll", { tabIndex: 0, role: "region", "aria-label": "Labels" }, make("table", {},
-      make("thead", {}, make("tr", {}, head.map((name, place) => make(place > 0 && place < 6 ? "th.number" : "th", { scope: "col" }, name)))),
+      make("thead", {}, make("tr", {}, head.map((name, place) => make(place > 1 ? "th.number" : "th", { scope: "col" }, name)))),
       make("tbody", {}, labels.map((one) => make("tr", {},
-        make("th", { scope: "row" }, one.label), make("td.number", {}, String(one.gold)), make("td.number", {}, String(one.predicted)),
-        ...["precision", "recall", "f1"].map((key) => make("td.number", {}, percent(one[key]))),
-        make("td", {}, one.needs || "nothing"))))));
+        make("th", { scope: "row" }, one.label), make("td.needs", {}, one.needs || "nothing"),
+        make("td.number", {}, String(one.gold)), make("td.number", {}, String(one.predicted)),
+        ...["precision", "recall", "f1"].map((key) => make("td.number", {}, percent(one[key]))))))));
   }
 
   function disagreements(found) {
     if (!found.length) return make("p", {}, "Nowhere.");
     return make("div.scroll", { tabIndex: 0, role: "region", "aria-label": "Disagreements" }, make("table", {},
-      make("thead", {}, make("tr", {}, ["Label", "You", "Model", "Document", ""].map((name) => make("th", { scope: "col" }, name || "Open")))),
+      make("thead", {}, make("tr", {}, ["Label", "Open", "You", "Model", "Document"].map((name) => make("th", { scope: "col" }, name)))),
       make("tbody", {}, found.map((one) => make("tr", {},
-        make("th", { scope: "row" }, one.label), make("td", {}, one.gold ? "yes" : "no"), make("td", {}, percent(one.probability)),
-        make("td", { dir: "auto" }, one.text), make("td", {}, make("button.plain", { type: "button",
+        make("th", { scope: "row" }, one.label), make("td", {}, make("button.plain", { type: "button",
           "aria-label": `Look at document ${one.id} again`,
-          onclick: () => { shared.jump = one.place; location.hash = "label"; } }, "Look")))))));
+          onclick: () => { shared.jump = one.place; location.hash = "label"; } }, "Look")),
+        make("td", {}, one.gold ? "yes" : "no"), make("td", {}, percent(one.probability)),
+        make("td.document", { dir: "auto" }, one.text))))));
   }
 
   await look();

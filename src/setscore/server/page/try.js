@@ -102,7 +102,7 @@ export async function tryView(main, shared) {
     const most = Math.max(1, ...sentences.map((one) => Math.abs(one.weights[name] ?? 0)));
     const parts = sentences.map((one) => {
       const weight = one.weights[name] ?? 0;
-      const mark = make("mark", { title: `${weight > 0 ? "for" : "against"}: ${Math.abs(weight).toFixed(1)} log-odds` },
+      const mark = make(`mark.${weight > 0 ? "for" : "against"}`, { title: `${weight > 0 ? "for" : "against"}: ${Math.abs(weight).toFixed(1)} log-odds` },
         text.slice(one.start, one.end));
       const strength = Math.min(0.5, 0.5 * Math.abs(weight) / most);
       mark.style.backgroundColor = `rgb(var(--${weight > 0 ? "for" : "against"}) / ${strength.toFixed(2)})`;
@@ -111,34 +111,46 @@ export async function tryView(main, shared) {
     const end = sentences.at(-1)?.end ?? 0;
     evidence.hidden = false;
     evidence.replaceChildren(
-      make("h2", { id: "evidence-title" }, `What speaks for “${name}”`),
-      make("p.soft.legend", {}, make("span", {}, "for"), make("span.against", {}, "against"),
+      make("h2", { id: "evidence-title" }, `For and against “${name}”`),
+      make("p.soft.legend", {}, make("span.for", {}, "for"), make("span.against", {}, "against"),
         sentences.length ? "The document was asked with and without each sentence."
           : "This is one sentence: there is nothing to leave out."),
       make("div.text", { dir: "auto", tabIndex: 0, role: "region", "aria-label": "The document with its sentences marked" },
         ...parts, text.slice(end, SHOWN)));
   }
 
+  // A wording is asked as it would be as the description: by name and description, as everywhere.
   function wordings(name, description, use) {
-    const lines = make("textarea", { rows: 4, value: [description || name, ""].join("\n") });
-    const found = make("ul.bars");
+    if (!name) { notice("Give the label a name first."); return; }
+    const lines = make("textarea.short", { rows: 4, value: description ? `${description}\n` : "" });
+    const found = make("ul.bars.wordings", { "aria-label": "Wordings by line", "aria-live": "polite" });
+    let latest = 0;
     const compare = calmly(async () => {
-      const texts = [...new Set(lines.value.split("\n").map((one) => one.trim()).filter(Boolean))];
-      if (!texts.length || !current()) return;
+      const texts = [...new Set(["", ...lines.value.split("\n").map((one) => one.trim())])];
+      const number = latest += 1;
+      if (!current()) { found.replaceChildren(make("li.soft", {}, "Write a document first.")); return; }
       try {
-        const labels = Object.fromEntries(texts.map((text) => [text, null]));
-        const { predictions: [answer] } = await api.post("/classify", { documents: [current()], labels, competition: 0 });
-        found.replaceChildren(...texts.map((text) => make("li", {}, make("button.bar", { type: "button", title: "Use this wording",
-          onclick: () => { use(text); document.getElementById("dialog").close(); } },
-        make("span.name", {}, text), make("span.track", {}, fill(answer.probabilities[text])),
-        make("span.share", {}, percent(answer.probabilities[text]))))));
+        const shares = await Promise.all(texts.map((text) => worded(name, text)));
+        if (number !== latest) return;
+        found.replaceChildren(...texts.map((text, place) => make("li", {}, make("button.bar", { type: "button",
+          title: "Use this wording", onclick: () => { use(text); document.getElementById("dialog").close(); } },
+        make("span.name", {}, text || make("em", {}, "the name alone")), make("span.track", {}, fill(shares[place])),
+        make("span.share", {}, percent(shares[place]))))));
       } catch (error) { shared.show(error); }
     }, 200);
     lines.addEventListener("input", compare);
-    ask(`Other wordings of “${name || "this label"}”`, [
-      make("label.field", {}, "One wording a line", lines),
-      make("p.soft", {}, "Each is asked about the document for itself. Choose one to use it."), found], () => []);
+    ask(`Other wordings of “${name}”`, [
+      make("label.field", {}, "What it means, one wording a line", lines),
+      make("p.soft", {}, "Each is asked about this document for itself, without the other labels. Choose one to use it."),
+      found], () => []);
     compare();
+  }
+
+  async function worded(name, text) {
+    const { predictions: [found] } = await api.post("/classify",
+      { documents: [current()], labels: { [name]: text || null }, competition: 0 });
+    if (found.error) throw new Error(found.error);
+    return found.probabilities[name];
   }
 
   async function take(file) {
@@ -150,21 +162,21 @@ export async function tryView(main, shared) {
     changed();
   }
 
-  main.replaceChildren(make("div.columns", {},
+  main.replaceChildren(make("div.columns.trying", {},
     make("div.stack", {},
       make("section.card", { "aria-labelledby": "document-title" },
         make("h1", { id: "document-title" }, "A document"),
         make("label.field", {}, make("span.soft", {}, "Several are parted by a line with ---"), input),
         several,
         dropzone("Drop a .txt, .csv or .jsonl file here, or", ".txt,.csv,.tsv,.jsonl,.json,.md", take)),
-      make("section.card", { "aria-labelledby": "labels-title" },
+      make("section.card.labels", { "aria-labelledby": "labels-title" },
         make("h2", { id: "labels-title" }, "Labels"), editor.element)),
     make("div.stack", {},
       make("section.card", { "aria-labelledby": "results-title" },
         make("h2", { id: "results-title" }, "What applies"),
         results, told,
         make("label.field", {}, make("span.row.spread", {}, "Threshold ", shown), slider),
-        make("p.soft", {}, "Choose a label to see which sentences speak for it."),
+        make("p.soft", {}, "Choose a label to see which sentences speak for and against it."),
         make("button.main", { type: "button", onclick: () => shared.newProject(state.labels) },
           "Label documents with these")),
       evidence)));

@@ -1,0 +1,66 @@
+"""`setscore suggest`: which documents to label next, a file to fill in, and one clear line when nothing is left."""
+
+import csv
+
+import pytest
+from commands import invoke
+
+ROWS = [
+    ("The parcel never came.", "delivery"),
+    ("You charged me twice.", "billing"),
+    ("My package is late and the invoice is wrong.", "delivery|billing"),
+    ("The courier lost my parcel.", "delivery"),
+    ("The invoice shows a sum that I never agreed to.", "billing"),
+    ("What are your opening hours?", ""),
+    ("Where is my order?", "delivery"),
+    ("Please refund the second charge.", "billing"),
+    ("Good morning to you all.", ""),
+    ("Do you ship to Norway?", "delivery"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Labelled documents, and a classifier that was fitted on them."""
+    made = tmp_path_factory.mktemp("suggest")
+    with (made / "labelled.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("text", "labels"), *ROWS])
+    (made / "labels.yaml").write_text("billing: a wrong charge\ndelivery: a late or lost parcel\n", encoding="utf-8")
+    command = ("calibrate", "--file", "labelled.csv", "--labels", "labels.yaml", "--out", "model.json")
+    code, _, err = invoke(*command, folder=made)
+    assert code == 0, err
+    return made
+
+
+def test_when_all_is_labelled_one_line_says_so(folder):
+    command = ("suggest", "--file", "labelled.csv", "--classifier", "model.json", "--output", "next.csv")
+    code, out, _ = invoke(*command, folder=folder)
+    assert code == 0
+    assert out == "Nothing is left to label: all 10 documents are labelled already, or a copy of one that is.\n"
+    assert not (folder / "next.csv").exists()
+
+
+def test_what_is_not_labelled_is_suggested_and_can_be_filled_in(folder):
+    (folder / "new.txt").write_text(f"{ROWS[0][0]}\nThe van left a box at the wrong door.\n", encoding="utf-8")
+    command = ("suggest", "--file", "new.txt", "--classifier", "model.json", "-n", "2", "--output", "next.csv")
+    code, out, err = invoke(*command, folder=folder)
+    assert code == 0
+    assert "The van left a box" in out
+    assert "1 document of 2: the others repeat these, or what is labelled already." in " ".join(err.split())
+    with (folder / "next.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["text"], row["labels"]) == ("The van left a box at the wrong door.", "")
+    (folder / "next.csv").unlink()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--labels", "a,b"), "the documents to choose from are needed: --file FILE."),
+        (("--file", "new.txt", "--output", "next.json"), "--output is a .csv file, got next.json."),
+        (("--file", "nowhere.csv", "--labels", "a,b"), "nowhere.csv"),
+    ],
+)
+def test_mistakes_are_told(folder, options, told):
+    code, _, err = invoke("suggest", *options, folder=folder)
+    assert (code, told in err) == (2, True), err
