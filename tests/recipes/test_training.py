@@ -30,7 +30,7 @@ torch = pytest.importorskip("torch")
 
 import recipes.model as mini  # noqa: E402
 from recipes import encode  # noqa: E402  (needs torch)
-from recipes.card import card  # noqa: E402
+from recipes.card import card, figures  # noqa: E402
 from recipes.run import say, training, up_to  # noqa: E402
 from recipes.train import blend, change  # noqa: E402
 from recipes.validate import labelled_sets, measure  # noqa: E402
@@ -539,6 +539,20 @@ def test_measure():
     assert found["map"] == pytest.approx(75)  # label 1: best first; label 2: its document comes second
     assert found["micro_at_half"] == pytest.approx(50)
     assert found["best_micro"] == pytest.approx(100 * 2 / 3)
+
+
+def test_the_card_says_what_was_measured_and_nothing_else():
+    def share(value):
+        return {"value": value, "low": value - 0.1, "high": value + 0.1}
+
+    domains = {"news": {"micro_f1": share(0.9)}, "mean": {"micro_f1": share(0.8)}}
+    domains |= {"worst by micro-F1: reviews": {"micro_f1": share(0.7)}}
+    pairs = {"all": {"pairs": 100, "ranked": share(0.88), "decided": share(0.43)}}
+    everyday = {"domains": {"with bare names": domains}, "pairs": {"with descriptions": pairs}}
+    words = " ".join(figures(None, everyday).split())
+    assert "micro-F1 is 80.0 as a mean of the domains (worst 70.0, reviews) with bare names; of 100 pairs" in words
+    assert "88% are ranked right and 43% decided right" in words
+    assert figures(None, None) == "These weights have not been measured yet."
 
 
 def test_a_place_in_the_card_that_nothing_fills_is_an_error(monkeypatch):
