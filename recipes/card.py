@@ -88,7 +88,7 @@ def card(
         "slots": slot_table(sanity["slot_log_odds"]),
         "flips": f"{100 * parity['flips']:.2f}",
         "rms": f"{parity['rms_error']:.3f}",
-        "results": table(results) if results else "See docs/results.md.",
+        "results": table(results) if results else "See docs/results/development.md.",
     }
     text = TEXT
     for name, value in values.items():

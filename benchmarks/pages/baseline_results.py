@@ -1,6 +1,6 @@
 """The embedded model beside cosine, SetFit and a linear head, and their ensembles, on all development sets.
 
-    python benchmarks/pages/baseline_results.py --data-dir DATA --save scores > docs/baseline-results.md
+    python benchmarks/pages/baseline_results.py --data-dir DATA --save scores > docs/results/baselines.md
 
 Scores are saved as they are made, training included: a run that was stopped goes on, and a second one only measures.
 So the slow part may be done elsewhere, one process for each dataset, and the page be made from the folder:
@@ -41,7 +41,7 @@ SAMPLE = 48  # documents, on which the embedded model is timed
 TRAINED_ON = 4000  # training documents at most, so that encoding them takes minutes
 HEAD = """# Results beside other methods
 
-Made by `python benchmarks/pages/baseline_results.py {arguments} > docs/baseline-results.md`.
+Made by `python benchmarks/pages/baseline_results.py {arguments} > docs/results/baselines.md`.
 
 All methods saw the same documents: 200 validation documents drawn with each of the seeds 13, 17 and 23, measured on the
 rest of the development documents, decided by the calibration `auto`. Cells are micro / macro F1 in percent, the mean
