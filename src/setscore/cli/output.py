@@ -56,12 +56,14 @@ class Layout:
     with_text  whether texts are repeated
     top        how many labels of a document are written at most, the most probable ones; None for all
     same       columns that are ours and those of the file at once, so that both may have them: its id, its text
+    fitted     the fitted threshold of each label, which a table explains; empty where nothing was fitted
     """
 
     form: str
     with_text: bool = False
     top: int | None = None
     same: Collection[str] = ()
+    fitted: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.form not in WRITERS:
@@ -313,7 +315,8 @@ def _cell(value: Any) -> str:
 class Bars:
     """For reading: the beginning of each document, and a bar per label."""
 
-    def __init__(self, layout: Layout, *, screen: bool) -> None:  # noqa: ARG002 -- a text is shown anyway
+    def __init__(self, layout: Layout, *, screen: bool) -> None:
+        self.fitted = layout.fitted
         # As standard output shows it, but into a text: a row is written whole, and by nobody but `Output`.
         colours = screen and results.is_terminal
         self.console = Console(file=io.StringIO(), highlight=False, width=results.width, force_terminal=colours)
@@ -335,6 +338,8 @@ class Bars:
 
     def end(self) -> str:
         with self.console.capture() as captured:
+            if self.fitted:
+                self.console.print(f"\n{literal(_ticks(self.fitted))}", style="dim", soft_wrap=True)
             if self.explained:
                 self.console.print(f"\n{COMPETES}", style="dim", soft_wrap=True)
         return captured.get()
@@ -354,6 +359,15 @@ class Bars:
         if len(ranked) > shown:
             table.add_row("", "", "", f"and {len(ranked) - shown} more, all less likely", style="dim")
         return table
+
+
+def _ticks(fitted: Mapping[str, float]) -> str:
+    """From which probability on labels are ticked: without it 45% with a tick and 55% without look like a mistake."""
+    if len(set(fitted.values())) == 1:
+        return f"✓: a probability of {next(iter(fitted.values())):.0%} or more."
+    shown = ", ".join(f"{name} {value:.0%}" for name, value in list(fitted.items())[:SHOWN])
+    rest = ", ..." if len(fitted) > SHOWN else ""
+    return f"✓: a probability at or above the label's own threshold: {shown}{rest}."
 
 
 WRITERS: dict[str, type[Writer]] = {"table": Bars, "json": Json, "jsonl": JsonLines, "csv": Csv}

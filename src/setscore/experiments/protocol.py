@@ -57,6 +57,7 @@ PROTOCOLS = {one.name: one for one in (PAPER, SETSCORE)}
 
 
 def protocol(name: str) -> Protocol:
+    """The protocol of this name."""
     if name not in PROTOCOLS:
         raise SetScoreError(unknown_name("protocol", name, PROTOCOLS))
     return PROTOCOLS[name]
