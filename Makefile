@@ -26,12 +26,7 @@ $(VENV)/bench: $(VENV)/base
 	touch $@
 
 demo: $(VENV)/base ## classify eight documents over a dozen labels with the embedded model
-	$(BIN)/setscore classify --file examples/demo_documents.txt --labels examples/demo_labels.yaml
-	@echo
-	@echo "No document was labelled for this: the model had only names and descriptions of the labels. Next steps:"
-	@echo "  1. your own texts   .venv/bin/setscore classify --file texts.txt --labels examples/demo_labels.yaml"
-	@echo "  2. learn from them  docs/tutorial/tickets.md"
-	@echo "  3. in the browser   pip install '.[serve]' in .venv, then .venv/bin/setscore serve"
+	$(BIN)/python examples/demo.py
 
 test: $(VENV)/test lint ## lint, types, tests, examples and documentation
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder

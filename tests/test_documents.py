@@ -80,6 +80,7 @@ def test_examples_run_as_they_stand(example: Path, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
+    assert len(done.stdout.splitlines()) < 40
     assert not list(tmp_path.iterdir()), "an example leaves no files behind"
 
 
@@ -145,6 +146,13 @@ def test_readme_gives_the_test_command_of_ci() -> None:
     shown = [line.partition("#")[0].strip() for block in blocks(README) for line in commands(block.content)]
     assert [line.split()[0] for line in run] == [".ci/browser", "make"]  # what the tests need, and the tests
     assert run[1] in shown
+
+
+def test_the_demo_ends_with_three_next_steps() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "\t$(BIN)/python examples/demo.py\n" in makefile
+    source = (ROOT / "examples" / "demo.py").read_text(encoding="utf-8")
+    assert re.findall(r"^  (\d)\. ", source, re.MULTILINE) == ["1", "2", "3"]
 
 
 def test_makefile_has_every_target_that_the_pages_name() -> None:
