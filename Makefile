@@ -41,7 +41,7 @@ docs: $(VENV)/test ## the documentation, into docs/_build/html
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
 
 pages: $(VENV)/test ## README numbers, result pages, pictures and all printed outputs, as they are now
-	$(BIN)/python -m benchmarks.pages
+	$(BIN)/python benchmarks/pages/all_pages.py
 	$(BIN)/python tests/documents.py
 
 bench: $(VENV)/bench ## quality of the default, and speed beside the zero-shot pipeline of transformers

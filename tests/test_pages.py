@@ -13,8 +13,7 @@ from documents import PAGES, README, ROOT, blocks, name, tokens
 pytest.importorskip("pydantic")
 pytest.importorskip("pyarrow")
 
-from benchmarks.pages import __main__ as all_pages
-from benchmarks.pages import pictures, readme, weights
+from benchmarks.pages import all_pages, pictures, readme, weights
 
 DOCS = ROOT / "docs"
 INDEX = DOCS / "index.md"

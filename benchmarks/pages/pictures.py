@@ -1,7 +1,7 @@
 """The pictures of the documentation, as SVG: two drawings, and two plots of committed results.
 
 Each picture has a panel of its own, whose colours follow the reader's light or dark setting, so that it can be read on
-any page. `python -m benchmarks.pages` writes them to docs/pictures.
+any page. `python benchmarks/pages/all_pages.py` writes them to docs/pictures.
 """
 
 import json

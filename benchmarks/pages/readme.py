@@ -5,7 +5,7 @@
     python benchmarks/studies/few_documents.py --data-dir DATA --save scores --without setfit \\
         --backbone setscore-small --json benchmarks/results/few-documents.json
     python benchmarks/speed/cpu.py --json benchmarks/results/cpu.json
-    python -m benchmarks.pages
+    python benchmarks/pages/all_pages.py
 
 The last command writes README.md, the pages and the pictures; with `--check` it writes nothing and fails if something
 is stale: a page that was not made from these results, or results of other weights than the package ships.

@@ -1,8 +1,8 @@
 """The page docs/results/studies.md: the table of every study, with the command that prints it.
 
-What a study printed is kept in benchmarks/results/printed. Those tables were copied from the pages of version 0.1; put
-there what the section's command prints, then run `python -m benchmarks.pages`. The first section is made from the JSON
-of its command.
+What a study printed is kept in benchmarks/results/printed. Those tables were copied from the pages of version 0.1;
+put there what the section's command prints, then run `python benchmarks/pages/all_pages.py`. The first section is
+made from the JSON of its command.
 """
 
 import json
@@ -60,7 +60,7 @@ macro-F1; `balanced`, the default, lies between.
 The threshold is a mean, in log-odds, of the best one on the labelled documents and of the one that the calibrated
 probabilities expect to be best. The observed one has the weight n / (n + k) for n gold labels; columns are values of k.
 Fitted on some of the 200 validation documents and measured on the others, means over six sets, three seeds and three
-draws. The package uses 100.
+draws. The package uses 100. Measured with weights before those that are named above.
 """,
         "python benchmarks/studies/calibrating.py --scores scores --within --steady 0 50 100 200 inf",
         ("thresholds",),

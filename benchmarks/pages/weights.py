@@ -1,7 +1,8 @@
 """Which weights a page of results was measured with, and whether the package still ships them.
 
-A page says so in a line of its own, `Weights: NAME DIGEST.`; when the package has other weights, `python -m
-benchmarks.pages` adds that to the line. So numbers that take hours to measure stay, and nobody takes them for today's.
+A page says so in a line of its own, `Weights: NAME DIGEST.`; when the package has other weights, `python
+benchmarks/pages/all_pages.py` adds that to the line. So numbers that take hours to measure stay, and nobody takes
+them for today's.
 """
 
 import json

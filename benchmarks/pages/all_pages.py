@@ -1,11 +1,17 @@
 """Everything that is made from committed results: the numbers of README.md, pages of docs/results, pictures.
 
-python -m benchmarks.pages            # writes them
-python -m benchmarks.pages --check    # writes nothing; says what is stale, and fails if anything is
+    python benchmarks/pages/all_pages.py            # writes them
+    python benchmarks/pages/all_pages.py --check    # writes nothing; says what is stale, and fails if anything is
+
+`python tests/documents.py` rewrites what the pages' own code and commands print; `make pages` does both.
 """
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+if not __package__:  # run as a file
+    sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.common import ROOT, options
 from benchmarks.pages import board, pictures, readme, studies
@@ -20,7 +26,7 @@ def made() -> dict[Path, str]:
         board.PAGE: board.page(board.results()),
     }
     files |= {pictures.FOLDER / f"{name}.svg": draw() for name, draw in pictures.PICTURES.items()}
-    for page in sorted((ROOT / "docs" / "results").glob("*.md")):
+    for page in sorted(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts):
         files.setdefault(page, refreshed(page.read_text(encoding="utf-8")))
     return files
 
@@ -28,7 +34,7 @@ def made() -> dict[Path, str]:
 def stale() -> list[str]:
     """What no longer fits, as sentences."""
     changed = [
-        f"{path.relative_to(ROOT).as_posix()} is not what the results make of it; run python -m benchmarks.pages."
+        f"{path.relative_to(ROOT).as_posix()} is not what the results make of it; run `make pages`."
         for path, content in made().items()
         if not path.is_file() or path.read_text(encoding="utf-8") != content
     ]
