@@ -55,20 +55,23 @@ def way() -> str:
     parts, box, gap = [], 104, 22
     for place, (name, said) in enumerate(stages):
         x = 18 + place * (box + gap)
-        parts.append(f'<rect class="box" x="{x}" y="46" width="{box}" height="52" rx="6"/>')
-        parts += [text(x + box / 2, 69, name, "text middle"), text(x + box / 2, 87, said, "soft small middle")]
+        parts.append(f'<rect class="box" x="{x}" y="18" width="{box}" height="52" rx="6"/>')
+        parts += [text(x + box / 2, 41, name, "text middle"), text(x + box / 2, 59, said, "soft small middle")]
         if place:
-            parts.append(arrow(x - gap + 2, 72, gap - 4))
-    parts.append(text(18, 28, "Data only flows to the right.", "soft"))
-    shown = (
-        (0, "“Never came”"), (1, "Does this document"), (2, "… express refund? [MASK]"),
-        (3, "log p(yes) - log p(no)"), (5, "p ≥ threshold?"), (6, "refund, delivery"),
-    )  # fmt: skip
+            parts.append(arrow(x - gap + 2, 44, gap - 4))
+    said = (
+        "“My parcel …”",
+        "“… {label}?”",
+        "“… refund? [MASK]”",
+        "yes or no?",
+        "one per label",
+        "p ≥ threshold?",
+        "refund",
+    )
     parts += [
-        text(18 + place * (box + gap) + box / 2, 122 + 16 * (place % 2), said, "soft small middle")
-        for place, said in shown
+        text(18 + place * (box + gap) + box / 2, 94, example, "soft small middle") for place, example in enumerate(said)
     ]
-    return drawing(892, 152, "The way of a document", parts)
+    return drawing(892, 114, "The way of a document", parts)
 
 
 def attention() -> str:
@@ -132,9 +135,7 @@ def learning_curve() -> str:
 
     parts = axes(range(0, 101, 20), y_of, left, right, f"micro-F1, {content['measured']['backbone']}")
     parts += [text(x_of(place), bottom + 18, f"{size:,}", "soft small middle") for place, size in enumerate(sizes)]
-    parts.append(
-        text((left + right) / 2, bottom + 38, "labelled documents that fit saw (0: zero-shot)", "soft small middle")
-    )
+    parts.append(text((left + right) / 2, bottom + 38, "labelled documents (0: zero-shot)", "soft small middle"))
     for (name, values), at in zip(curves.items(), spread({n: y_of(v[-1]) for n, v in curves.items()}), strict=True):
         points = " ".join(f"{x_of(place):g},{y_of(value):.1f}" for place, value in enumerate(values))
         kind, width = ("thick", 3) if name == "mean" else ("thin", 1.5)

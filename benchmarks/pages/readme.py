@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from benchmarks.common import RESULTS, ROOT, table
-from benchmarks.pages.weights import MODELS, shipped
+from benchmarks.pages.weights import shipped
 from setscore.backbones import backbone_spec, load_backbone
 
 README = ROOT / "README.md"
@@ -133,12 +133,10 @@ def size_block(found: Found) -> str:
     spec = backbone_spec("setscore-small")
     pairs = found["everyday-small"]["pairs"]["with descriptions"]
     negation, sarcasm = (percent(pairs[how]["decided"]["value"]) for how in ("negation", "sarcasm"))
-    megabytes = sum(path.stat().st_size for path in MODELS.rglob("*") if path.is_file()) / 1e6
     return (
-        f"- **Small**: {spec.parameters / 1e6:.0f} million parameters, English only. The two embedded models take"
-        f" {megabytes:.0f} MB (`setscore models`).\n"
-        f"- **{spec.context} tokens** at a time, document and question together. Longer documents are read in up to"
-        f" {spec.windows} windows; a label that\n  only one passage is about is often missed.\n"
+        f"- **Small**: {spec.parameters / 1e6:.0f} million parameters and {spec.context} tokens at a time, document and"
+        " question together (`setscore models`).\n  English only. Longer documents are read in overlapping windows; a"
+        " label that only one passage is about is often missed.\n"
         f"- **Words before meaning**: of the near pairs that differ by a negation, {negation}% are decided right on"
         f" both sides; by\n  sarcasm, {sarcasm}% (`python benchmarks/studies/everyday.py`).\n"
     )
