@@ -1,12 +1,12 @@
-"""Our own board: results in configs/results, from runs of the configs, and the page docs/results/board.md from them.
+"""Our own board: the results in configs/results, from runs of the configs, and the page docs/board.md from them.
 
     setscore run configs/*.toml --data-dir DATA --out board
     python benchmarks/pages/board.py board
 
-The first command needs the datasets' official files (docs/reference/files.md); `setscore run configs/everyday-*.toml`
-needs nothing. With --set dataset.limit=400 it takes minutes on a laptop, and the page says how many documents were
-drawn. Without a folder the second command only writes the page again; `--check` writes nothing, and fails if the page
-or a result is stale: a result is stale when its config, the package's defaults or the model's weights have changed.
+The first command needs the datasets' official files (docs/datasets.md); `setscore run configs/everyday-*.toml` needs
+nothing. With --set dataset.limit=400 it takes minutes on a laptop, and the page says how many documents were drawn.
+Without a folder the second command only writes the page again; `--check` writes nothing, and fails if the page or a
+result is stale: a result is stale when its config, the package's defaults or the model's weights have changed.
 """
 
 import json

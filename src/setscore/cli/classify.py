@@ -14,7 +14,7 @@ from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
 from setscore.cli.blocks import awaited, blocks
 from setscore.cli.console import errors, remark
-from setscore.cli.output import Layout, Line, Output
+from setscore.cli.output import Layout, Line, Output, fitted_thresholds
 from setscore.datasets import (
     DOCUMENT_FILES,
     Columns,
@@ -25,7 +25,7 @@ from setscore.datasets import (
     read_stream,
 )
 from setscore.errors import SetScoreError, counted, plural, truncation, unknown_name
-from setscore.predictions import ZERO_SHOT, Predictions
+from setscore.predictions import Predictions
 from setscore.records import Document, LabelSet
 
 SHORTEST = 20  # characters of a text whose language can be told
@@ -109,7 +109,7 @@ def classify(
     _refuse_same(file, output)
     tally = Tally(model.backbone)
     same = [name for name, column in (("id", id_column or "id"), ("text", text_column)) if name == column]
-    out = Output(Layout(form, with_text, top_k, same, _fitted_thresholds(model)), output, total)
+    out = Output(Layout(form, with_text, top_k, same, fitted_thresholds(model)), output, total)
     try:
         with out:
             for block in blocks(rows, len(model.classes_)):
@@ -161,13 +161,6 @@ def _saved(path: Path, context: typer.Context, threshold: float, allow: Sequence
     if options.given(context, ["threshold"]):
         model = model.with_threshold(threshold)
     return model.check()
-
-
-def _fitted_thresholds(model: SetScoreClassifier) -> dict[str, float]:
-    """By label; none where nothing was fitted."""
-    if model.regime == ZERO_SHOT:
-        return {}
-    return dict(zip(map(str, model.classes_), model.current_calibration().thresholds_.tolist(), strict=True))
 
 
 def _warn_of_bars(model: SetScoreClassifier) -> None:

@@ -19,9 +19,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from setscore.classifier import SetScoreClassifier
 from setscore.cli.console import bar_of, errors, literal, results
 from setscore.errors import SetScoreError, counted, unknown_name
-from setscore.predictions import Prediction, Predictions
+from setscore.predictions import ZERO_SHOT, Prediction, Predictions
 from setscore.records import Progress
 
 BAR = 24  # characters of a full bar
@@ -359,6 +360,13 @@ class Bars:
         if len(ranked) > shown:
             table.add_row("", "", "", f"and {len(ranked) - shown} more, all less likely", style="dim")
         return table
+
+
+def fitted_thresholds(model: SetScoreClassifier) -> dict[str, float]:
+    """By label; none where nothing was fitted."""
+    if model.regime == ZERO_SHOT:
+        return {}
+    return dict(zip(map(str, model.classes_), model.current_calibration().thresholds_.tolist(), strict=True))
 
 
 def _ticks(fitted: Mapping[str, float]) -> str:
