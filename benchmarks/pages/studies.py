@@ -75,26 +75,6 @@ Jigsaw, a few dozen documents can mislead.
         ("blend",),
     ),
     Section(
-        "The share of the cosine before `fit`",
-        """
-Before `fit` the cosine counts a quarter. On 200 validation documents of each set (seeds 13, 17 and 23, threshold 0.5)
-that helps where labels name topics and hurts on insults, feelings and long documents. A blend may also give labels to
-very short texts such as "ok".
-""",
-        "python -m recipes.unfitted --scores scores",
-        ("cosine_share",),
-    ),
-    Section(
-        "Competition before `fit`",
-        """
-Micro-F1 at a probability of one half, and log loss at three temperatures, on the validation documents. More competition
-would decide better on the mean of these sets, though not on Jigsaw. Less was chosen, because it costs recall where
-several labels apply: of the everyday documents' labels 79% are found with 0.35 and 71% with 0.7.
-""",
-        "python -m recipes.unfitted --scores scores",
-        ("competition",),
-    ),
-    Section(
         "Shortlists",
         """
 341 EURLEX development documents with 100 labels, seed 13; the slice is 200 other documents. The last row's macro
