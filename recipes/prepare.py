@@ -2,10 +2,10 @@
 
     python -m recipes.prepare --data DATA --evaluation EVAL --tokenizer tokenizer.json --out prepared.npz
 
-DATA holds the files that docs/mini.md lists. EVAL is a folder of evaluation datasets; every training row whose
-document, question or answer shares two 8-grams with one of them, or with a document of tests/data, is removed, and the
-summary says how many. Without it only the latter and the labels' wordings are checked, and the summary says so.
-`--every 500` reads every 500th row of each file but the written ones, for a try.
+DATA holds the files that docs/reference/models.md lists. EVAL is a folder of evaluation datasets; every training row
+whose document, question or answer shares two 8-grams with one of them, or with a document of tests/data, is removed,
+and the summary says how many. Without it only the latter and the labels' wordings are checked, and the summary says
+so. `--every 500` reads every 500th row of each file but the written ones, for a try.
 """
 
 import argparse
@@ -37,7 +37,7 @@ Read = Callable[[Path, Mapping[str, Any], int], Iterator[Row | None]]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="the files that docs/mini.md lists")
+    parser.add_argument("--data", type=Path, required=True, help="the files that docs/reference/models.md lists")
     parser.add_argument("--evaluation", type=Path, help="what must not be trained on; without it nothing is checked")
     parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json")
     parser.add_argument("--config", type=Path, default=HERE / "config.yaml", help="default: config.yaml of the recipe")

@@ -50,7 +50,7 @@ def tables(page):
 
 
 def test_all_rooms_have_something_to_run():
-    assert Counter(path.parent.name for path in RUN) == {"pages": 4, "speed": 4, "studies": 8}
+    assert Counter(path.parent.name for path in RUN) == {"pages": 5, "speed": 4, "studies": 8}
 
 
 IMPORT_ALL = """
@@ -101,7 +101,7 @@ def test_as_a_module_in_a_process_of_its_own():
 
 
 def test_commands_in_pages_name_benchmarks_that_are_there():
-    pages = [ROOT / "README.md", ROOT / "Makefile", *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/**/*.py")]
+    pages = [ROOT / "README.md", ROOT / "Makefile", *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/**/*.py")]
     pages += [*ROOT.glob("src/**/*.py"), *ROOT.glob("src/**/*.md"), *ROOT.glob("recipes/**/*.md")]
     named = [
         (page.name, name)
@@ -142,7 +142,8 @@ def smoke(tmp_path_factory):
 def test_the_page_is_written_whole(smoke):
     page, _ = smoke
     assert page.startswith(
-        "# Speed on a GPU\n\nThe whole page was written by `python benchmarks/speed/gpu.py --smoke --out docs/gpu.md`:"
+        "# Speed on a GPU\n\nThe whole page was written by"
+        " `python benchmarks/speed/gpu.py --smoke --out docs/results/gpu.md`:"
     )
     assert "/tmp" not in page
     assert page.endswith(".\n")
@@ -327,7 +328,8 @@ def test_the_best_cell_of_the_paper_is_not_below_any_other(dataset):
 def test_the_page_in_docs_has_the_papers_numbers():
     from benchmarks.pages.development_results import best_printed, printed
 
-    (beside,) = [table for table in tables((ROOT / "docs" / "results.md").read_text()) if table[1][0] == "auto" and
+    page = (ROOT / "docs" / "results" / "development.md").read_text()
+    (beside,) = [table for table in tables(page) if table[1][0] == "auto" and
                  any("(paper)" in row[0] for row in table)]  # fmt: skip
     rows = {row[0]: row[1:] for row in beside}
     assert rows["LLaDA-8B-Instruct, per label (paper)"] == [printed(name) for name in rows[""]]

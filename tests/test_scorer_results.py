@@ -1,4 +1,4 @@
-"""The table of scorers: scored in shards, stopped and gone on with, joined into the same rows as one run."""
+"""The table of scorers: scored in shards, stopped and continued, joined into the same rows as one run."""
 
 import json
 import sys

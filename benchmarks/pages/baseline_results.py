@@ -1,6 +1,6 @@
 """The embedded model beside cosine, SetFit and a linear head, and their ensembles, on all development sets.
 
-    python benchmarks/pages/baseline_results.py --data-dir DATA --save scores > docs/baseline-results.md
+    python benchmarks/pages/baseline_results.py --data-dir DATA --save scores > docs/results/baselines.md
 
 Scores are saved as they are made, training included: a run that was stopped goes on, and a second one only measures.
 So the slow part may be done elsewhere, one process for each dataset, and the page be made from the folder:
@@ -23,6 +23,7 @@ if not __package__:  # run as a file
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.common import SEEDS, f1_pair, options, table, tell, timed
+from benchmarks.pages.weights import shipped, stated
 from setscore import SetScoreClassifier
 from setscore.datasets import Dataset
 from setscore.encoders import load_encoder
@@ -36,12 +37,13 @@ from setscore.experiments.report import score_parts
 from setscore.experiments.saved import open_folder
 from setscore.experiments.training import training_documents
 
+MODEL = "setscore-mini"
 METHODS = ("cosine", "linear", "setfit")
 SAMPLE = 48  # documents, on which the embedded model is timed
 TRAINED_ON = 4000  # training documents at most, so that encoding them takes minutes
 HEAD = """# Results beside other methods
 
-Made by `python benchmarks/pages/baseline_results.py {arguments} > docs/baseline-results.md`.
+Made by `python benchmarks/pages/baseline_results.py {arguments} > docs/results/baselines.md`.
 
 All methods saw the same documents: 200 validation documents drawn with each of the seeds 13, 17 and 23, measured on the
 rest of the development documents, decided by the calibration `auto`. Cells are micro / macro F1 in percent, the mean
@@ -51,6 +53,8 @@ any text that is measured on, else from the 200 validation documents, cross-fitt
 their ensembles learn nothing but calibration and weights from those 200. `cosine` is that of all-MiniLM-L6-v2,
 `own cosine` that of the embedded model's own sentence embedding (`blend="own-cosine"`). The official test documents
 were not read.
+
+{weights}
 """
 
 SPEED = """
@@ -119,7 +123,8 @@ def page(found: Mapping[str, Lines], command: str) -> str:
         for remark in dict.fromkeys(text for line in lines.values() for text in line.remarks)
     ]
     return "\n".join([
-        HEAD.format(arguments=command), across(found, Line.quality), SPEED.format(sample=SAMPLE),
+        HEAD.format(arguments=command, weights=stated(MODEL, shipped(MODEL))), across(found, Line.quality),
+        SPEED.format(sample=SAMPLE),
         across(found, Line.pace), ENSEMBLES, *weights, LEARNED, *remarks,
     ])  # fmt: skip
 

@@ -27,7 +27,7 @@ from setscore.experiments.runs.config import RunConfig, load_config
 from setscore.experiments.runs.folder import STORE, Run, make_run
 
 ROOT = Path(__file__).parents[2]
-CONFIGS, RESULTS, PAGE = ROOT / "configs", ROOT / "configs" / "results", ROOT / "docs" / "board.md"
+CONFIGS, RESULTS, PAGE = ROOT / "configs", ROOT / "configs" / "results", ROOT / "docs" / "results" / "board.md"
 METRICS = ("micro_f1", "macro_f1", "exact_match", "ece", "brier")
 HEAD = """# The board
 

@@ -1,8 +1,8 @@
-"""The page docs/results.md from the numbers of one evaluation.
+"""The page docs/results/development.md from the numbers of one evaluation.
 
     setscore evaluate all --backbone setscore-mini --data-dir DATA --save scores --json results.json \\
         --calibration auto,paper,levelled,platt,shrunk,isotonic,temperature
-    python benchmarks/pages/development_results.py results.json --scores scores > docs/results.md
+    python benchmarks/pages/development_results.py results.json --scores scores > docs/results/development.md
 
 `--scores` adds the table of conformal guarantees, from the saved scores. Several JSON files, each with some of the
 datasets, are joined.
@@ -19,6 +19,7 @@ if not __package__:  # run as a file
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.common import f1_pair, options, table
+from benchmarks.pages.weights import shipped, stated
 from benchmarks.saved import saved_pool
 from setscore.calibration import ConformalCalibration
 from setscore.datasets.dataset import draw_rows
@@ -37,6 +38,7 @@ GAPS = (
 FREE = "training-free"
 PROMISED = (0.8, 0.9)  # recalls
 DRAWS = 20
+MODEL = "setscore-mini"
 Found = Mapping[str, Mapping[str, Mapping[str, float]]]  # dataset, row, metric
 
 HEAD = """# Results on the development slices
@@ -46,13 +48,16 @@ Made by
 ```text
 setscore evaluate all --backbone setscore-mini --data-dir DATA --save scores --json results.json \\
     --calibration auto,paper,levelled,platt,shrunk,isotonic,temperature
-python benchmarks/pages/development_results.py results.json --scores scores > docs/results.md
+python benchmarks/pages/development_results.py results.json --scores scores > docs/results/development.md
 ```
 
 `setscore-mini`, the smaller embedded model (the default is now `setscore-small`), zero-shot, and calibrated only
 (`head="none"`); 200 validation documents drawn with seeds 13, 17 and 23, measured on the rest of the
 development documents. Micro / macro F1 in percent, means over the three seeds. Oracle rows choose their thresholds on
-the documents they are measured on and are never results. [Evaluating](evaluating.md) says what each row is.
+the documents they are measured on and are never results. `threshold 0.5` is the model
+before any labelled document was seen, `label prior` reads no text, `cosine` is all-MiniLM-L6-v2.
+
+{weights}
 
 The calibrations were designed while looking at these development documents, `auto`'s candidates and its rule of doubt
 among them, so the differences between calibrations are flattered by that choice. The official test documents were not
@@ -92,7 +97,8 @@ def page(datasets: Mapping[str, dict]) -> str:
         for name, one in datasets.items()
     }
     models = [row["name"] for row in next(iter(datasets.values()))["rows"] if row["kind"] == "model"]
-    return HEAD + all_rows(found) + "\n" + gaps(found) + GAP + calibration_errors(found, models) + beside(found)
+    head = HEAD.replace("{weights}", stated(MODEL, shipped(MODEL)))
+    return head + all_rows(found) + "\n" + gaps(found) + GAP + calibration_errors(found, models) + beside(found)
 
 
 def all_rows(found: Found) -> str:

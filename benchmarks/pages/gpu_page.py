@@ -1,4 +1,4 @@
-"""docs/gpu.md from the numbers of one run of benchmarks/speed/gpu.py: prose, tables, and what they say."""
+"""docs/results/gpu.md from the numbers of one run of benchmarks/speed/gpu.py: prose, tables, and what they say."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

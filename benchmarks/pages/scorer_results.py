@@ -1,8 +1,8 @@
-"""Every scorer on the same documents: the tables of docs/scorer-results.md.
+"""Every scorer on the same documents: the tables of docs/results/scorers.md.
 
     python benchmarks/pages/scorer_results.py score --data-dir DATA --save FOLDER --jobs 16 \\
-        --page docs/scorer-results.md
-    python benchmarks/pages/scorer_results.py table --save FOLDER --page docs/scorer-results.md
+        --page docs/results/scorers.md
+    python benchmarks/pages/scorer_results.py table --save FOLDER --page docs/results/scorers.md
 
 `score` divides the documents of each dataset into shards, and gives each shard and scorer to a process of one thread. A
 shard is a file in FOLDER, written whole: what is there is not scored again, so a run that was stopped goes on. Scorers

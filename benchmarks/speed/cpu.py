@@ -28,7 +28,7 @@ from pathlib import Path
 if not __package__:  # run as a file
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.common import header, options, row, timed, write_json
+from benchmarks.common import header, measured, options, row, timed, write_json
 from setscore import SetScoreClassifier
 from setscore.backbones.mini import default_folder
 
@@ -199,7 +199,8 @@ def main(given: Sequence[str] | None = None) -> None:
     contestants = {name: make() for name, make in CONTESTANTS.items()}
     cells = measure_rates(contestants, sizes, seconds)
     single = measure_alone(contestants, sizes)
-    write_json(arguments.json, {"cores": os.cpu_count(), "rates": list(map(asdict, cells)), "single": single})
+    found = {"measured": measured(MODEL), "cores": os.cpu_count(), "rates": list(map(asdict, cells)), "single": single}
+    write_json(arguments.json, found)
 
 
 if __name__ == "__main__":

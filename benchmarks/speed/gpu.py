@@ -1,6 +1,6 @@
 """Documents per second on a GPU: the paper's way, exact and shared attention, beside the card's own matmul peak.
 
-    python benchmarks/speed/gpu.py --seconds 2 --out docs/gpu.md    # the whole page; about three minutes
+    python benchmarks/speed/gpu.py --seconds 2 --out docs/results/gpu.md    # the whole page; about three minutes
     python benchmarks/speed/gpu.py [--no-compile] [--only check,ways,mixed,fp8] [--json FILE]
     python benchmarks/speed/gpu.py --smoke                          # tiny shapes on the CPU: does it run?
 
@@ -212,7 +212,7 @@ def _command(arguments: argparse.Namespace) -> str:
     told += ["--no-compile"] * arguments.no_compile
     told += [f"--batch-tokens {arguments.batch_tokens}"] * bool(arguments.batch_tokens)
     told += [f"--only {arguments.only}"] * (arguments.only != PARTS)
-    return " ".join([*told, "--out docs/gpu.md"])
+    return " ".join([*told, "--out docs/results/gpu.md"])
 
 
 def main(given: Sequence[str] | None = None) -> None:

@@ -32,7 +32,7 @@ if not __package__:  # run as a file
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks import estimates, written
-from benchmarks.common import options, table, tell, write_json
+from benchmarks.common import measured, options, table, tell, write_json
 from benchmarks.estimates import Estimate
 from setscore import LabelSet, SetScoreClassifier
 from setscore.backbones import backbone_spec
@@ -59,7 +59,8 @@ def main(given: Sequence[str] | None = None) -> None:
             result[part] = STUDIES[part](arguments, classify)
         except SetScoreError as error:
             parser.error(str(error))
-    write_json(arguments.json, result)
+    if arguments.json is not None:
+        write_json(arguments.json, {"measured": measured(arguments.backbone)} | result)
 
 
 # The sample

@@ -26,7 +26,7 @@ from scipy.special import expit
 if not __package__:  # run as a file
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.common import header, options, row, tell, write_json
+from benchmarks.common import header, measured, options, row, tell, write_json
 from benchmarks.labelled import Labelled, labelled
 from setscore import ensemble, fitting
 from setscore.baselines.linear import LinearHead
@@ -77,7 +77,8 @@ def main(given: Sequence[str] | None = None) -> None:
             pairs = [*cells, np.mean(cells, axis=0)]
             print(row([size, name, *(f"{cell[0]:.1f} / {cell[1]:.1f}" for cell in pairs)]), flush=True)
     tell(told(found, arguments.sets))
-    write_json(arguments.json, {"backbone": arguments.backbone, "values": "micro, macro F1, ECE", "found": found})
+    told_with = {"measured": measured(arguments.backbone), "values": "micro, macro F1, ECE"}
+    write_json(arguments.json, told_with | {"found": found})
 
 
 def over_draws(method: Method, one: Labelled, size: int, *, within: bool) -> FloatArray:

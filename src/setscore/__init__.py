@@ -10,7 +10,7 @@ costs nothing.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "SetScoreClassifier": "setscore.classifier",

@@ -30,7 +30,7 @@ LEAST_SLOPE = 1e-3  # a member that points the wrong way on the slice is muted, 
 BLENDS = {"cosine": ENCODER, "own-cosine": EMBEDDED}
 # Before `fit`: slope and bias that put a cosine roughly on the scale of log-odds, set by hand, and how much it counts.
 COSINE_SCALE = (12.0, -4.5)
-COSINE_SHARE = 0.25  # held against validation slices with the embedded model: docs/ensembles.md
+COSINE_SHARE = 0.25  # held against validation slices with the embedded model: recipes/LOG.md
 
 Members = dict[str, FloatArray]  # log-odds or cosines [n_documents, n_labels] by name
 

@@ -17,7 +17,7 @@ from setscore.batch.folders import folder_at
 from setscore.batch.inputs import Input, find_input
 from setscore.errors import SetScoreError
 
-PAGE = Path(__file__).parents[2] / "docs" / "gpu.md"
+PAGE = Path(__file__).parents[2] / "docs" / "results" / "gpu.md"
 
 
 def found(path: Path, **chosen) -> Input:

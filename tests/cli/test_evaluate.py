@@ -198,7 +198,8 @@ def test_calibrate_saves_a_classifier_that_classify_reads(own):
     assert re.match(rf"threshold 0\.5{interval}{interval} +0\.\d+ +0\.\d+", lines[4])
     for line, name in zip(lines[5:7], ("calibration only", "learned"), strict=True):
         assert re.match(rf"{name}, cross-validated{interval}{interval} +0\.\d+ +0\.\d+", line)
-    assert lines[-1] == "saved: model.json"
+    assert lines[-1] == "saved: model.json and model.safetensors, which belong together"
+    assert (own / "model.safetensors").exists()
     model = SetScoreClassifier.load(own / "model.json")
     assert model.regime == "learned"
     assert [label.description for label in model.labels_.labels] == ["crude oil", None]
@@ -510,7 +511,7 @@ def test_help_says_what_all_is():
 def test_a_blend_is_weighed_and_saved(own):
     options = ["--separator", "|", "--blend", "own-cosine", "--calibration", "platt"]
     code, out, err = invoke("calibrate", *OWN, *options, "--out", "blended.json", folder=own)
-    assert (code, out.splitlines()[-1]) == (0, "saved: blended.json")
+    assert (code, out.splitlines()[-1]) == (0, "saved: blended.json and blended.safetensors, which belong together")
     (said,) = re.findall(r"blend: (.*), chosen on all of these documents, which", err)
     model = SetScoreClassifier.load(own / "blended.json")
     assert Ensemble.of(model.blend).sentence() == said

@@ -53,6 +53,30 @@ def test_a_fitted_classifier_says_so_and_has_nothing_raw(tmp_path):
     assert COMPETES not in table
 
 
+def test_a_table_of_a_fitted_classifier_names_the_thresholds_that_ticks_follow(tmp_path):
+    texts, gold = [OIL, SPORTS, REFUND, "Hello."], [["oil"], ["sports"], [], []]
+    model = SetScoreClassifier(["oil", "sports"]).fit(texts, gold)
+    model.save(tmp_path / "model.json")
+    table = classify(OIL, "--classifier", tmp_path / "model.json")[1]
+    cuts = dict(zip(model.classes_, model.calibration_.thresholds_, strict=True))
+    if len(set(cuts.values())) == 1:
+        told = f"✓: a probability of {cuts['oil']:.0%} or more."
+    else:
+        named = ", ".join(f"{name} {cut:.0%}" for name, cut in cuts.items())
+        told = f"✓: a probability at or above the label's own threshold: {named}."
+    assert table.splitlines()[-1] == told
+    (found,) = model.classify([OIL])
+    assert set(found.labels) == {name for name, value in found.probabilities.items() if value >= cuts[name]}
+    assert "✓: " not in classify(OIL, "-l", "oil,sports")[1]
+
+
+def test_a_given_threshold_is_the_one_that_is_named(tmp_path):
+    model = SetScoreClassifier(["oil", "sports"]).fit([OIL, SPORTS, REFUND, "Hello."], [["oil"], ["sports"], [], []])
+    model.save(tmp_path / "model.json")
+    table = classify(OIL, "--classifier", tmp_path / "model.json", "--threshold", "0.3")[1]
+    assert table.splitlines()[-1] == "✓: a probability of 30% or more."
+
+
 def test_undecided_and_truncated_stand_where_they_stood(tmp_path):
     texts, gold = [OIL, SPORTS, OIL, SPORTS], [["oil"], ["sports"], ["oil", "sports"], []]
     model = SetScoreClassifier(["oil", "sports"], calibration="paper?margin=0.99", long_documents="truncate")
@@ -64,7 +88,7 @@ def test_undecided_and_truncated_stand_where_they_stood(tmp_path):
     header, row = csv.reader(io.StringIO(classify(OIL, *options, "csv")[1]))
     assert header == ["id", "labels", "undecided", "oil", "sports", "error", "regime"]
     assert set(row[2].split("|")) == {"oil", "sports"}
-    assert all("?" in line for line in classify(OIL, *options, "table")[1].splitlines()[2:])
+    assert all("?" in line for line in classify(OIL, *options, "table")[1].splitlines()[2:4])
 
 
 def test_csv_reads_back(tmp_path):

@@ -1,4 +1,4 @@
-"""The files that docs/serving.md shows: checked by the tools that read them, built and run where that is possible."""
+"""The files that docs/how-to/serving.md shows: checked by the tools that read them, built and run where possible."""
 
 import inspect
 import re

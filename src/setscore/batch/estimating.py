@@ -27,7 +27,7 @@ GROUP = 64  # documents that are timed together
 WARM = 8  # documents before anything is timed: the first ones pay for what is loaded
 SECONDS = 10.0  # of measuring
 
-# Tokens a second on one GPU in bf16: the least of docs/gpu.md for each shape, which benchmarks/speed/gpu.py measured.
+# Tokens a second on one GPU in bf16: for each shape the least of docs/results/gpu.md, by benchmarks/speed/gpu.py.
 GPUS: dict[str, dict[str, dict[str, float]]] = {
     "h200": {
         "LLaDA-8B": {"exact": 43_338, "shared": 40_049},

@@ -32,7 +32,9 @@ from setscore.experiments.pictures import check_plots
 from setscore.experiments.saved import open_folder
 from setscore.experiments.scored import UNFITTED, Kind, decided, describe
 from setscore.metrics import compare
-from setscore.storage import write_json
+from setscore.persistence import ENDING, PACKED
+from setscore.persistence import FORMAT as SAVED_AS
+from setscore.storage import read_json, write_json
 
 FORMAT = "setscore.calibration/1"
 MOST_CHANGED = 5  # labels that are told of unless all are wanted
@@ -138,7 +140,14 @@ def calibrate(
     if out is None:
         remark("the classifier was not saved: --out FILE saves it.")
     else:
-        results.print(f"saved: {literal(str(out))}", soft_wrap=True)
+        results.print(f"saved: {literal(_files(out))}", soft_wrap=True)
+
+
+def _files(out: Path) -> str:
+    """The files of a saved classifier: the arrays of a read-out lie beside its JSON."""
+    if out.suffix == PACKED or "arrays" not in read_json(out, SAVED_AS):
+        return str(out)
+    return f"{out} and {out.with_suffix(ENDING).name}, which belong together"
 
 
 def _scored(fitted: SetScoreClassifier, drawn: Dataset) -> tuple[Scored, Scored]:

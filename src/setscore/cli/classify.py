@@ -14,7 +14,7 @@ from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
 from setscore.cli.blocks import awaited, blocks
 from setscore.cli.console import errors, remark
-from setscore.cli.output import Layout, Line, Output
+from setscore.cli.output import Layout, Line, Output, fitted_thresholds
 from setscore.datasets import (
     DOCUMENT_FILES,
     Columns,
@@ -108,7 +108,7 @@ def classify(
     _refuse_same(file, output)
     tally = Tally(model.backbone)
     same = [name for name, column in (("id", id_column or "id"), ("text", text_column)) if name == column]
-    out = Output(Layout(form, with_text, top_k, same), output, total)
+    out = Output(Layout(form, with_text, top_k, same, fitted_thresholds(model)), output, total)
     try:
         with out:
             for block in blocks(rows, len(names)):

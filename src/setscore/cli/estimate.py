@@ -65,7 +65,9 @@ def estimate(
         machine = measure(model, drawn, seconds, watch) if gpu is None else on_gpu(model, todo, gpu)
     _show(todo, machine, costs(machine, counts, price))
     if gpu is not None:
-        remark("tokens were counted with the embedded model's, and not measured here: the table is of docs/gpu.md.")
+        remark(
+            "tokens were counted with the embedded model's, and not measured here: docs/results/gpu.md has the table."
+        )
 
 
 def _numbers(text: str) -> list[int]:

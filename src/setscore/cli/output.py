@@ -19,9 +19,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from setscore.classifier import SetScoreClassifier
 from setscore.cli.console import bar_of, errors, literal, results
 from setscore.errors import SetScoreError, counted, unknown_name
-from setscore.predictions import Prediction, Predictions
+from setscore.predictions import ZERO_SHOT, Prediction, Predictions
 from setscore.records import Progress
 
 BAR = 24  # characters of a full bar
@@ -56,12 +57,14 @@ class Layout:
     with_text  whether texts are repeated
     top        how many labels of a document are written at most, the most probable ones; None for all
     same       columns that are ours and those of the file at once, so that both may have them: its id, its text
+    fitted     the fitted threshold of each label, which a table explains; empty where nothing was fitted
     """
 
     form: str
     with_text: bool = False
     top: int | None = None
     same: Collection[str] = ()
+    fitted: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.form not in WRITERS:
@@ -314,7 +317,8 @@ def _cell(value: Any) -> str:
 class Bars:
     """For reading: the beginning of each document, and a bar per label."""
 
-    def __init__(self, layout: Layout, *, screen: bool) -> None:  # noqa: ARG002 -- a text is shown anyway
+    def __init__(self, layout: Layout, *, screen: bool) -> None:
+        self.fitted = layout.fitted
         # As standard output shows it, but into a text: a row is written whole, and by nobody but `Output`.
         colours = screen and results.is_terminal
         self.console = Console(file=io.StringIO(), highlight=False, width=results.width, force_terminal=colours)
@@ -336,6 +340,8 @@ class Bars:
 
     def end(self) -> str:
         with self.console.capture() as captured:
+            if self.fitted:
+                self.console.print(f"\n{literal(_ticks(self.fitted))}", style="dim", soft_wrap=True)
             if self.explained:
                 self.console.print(f"\n{COMPETES}", style="dim", soft_wrap=True)
         return captured.get()
@@ -355,6 +361,22 @@ class Bars:
         if len(ranked) > shown:
             table.add_row("", "", "", f"and {len(ranked) - shown} more, all less likely", style="dim")
         return table
+
+
+def fitted_thresholds(model: SetScoreClassifier) -> dict[str, float]:
+    """By label; none where nothing was fitted."""
+    if model.regime == ZERO_SHOT:
+        return {}
+    return dict(zip(map(str, model.classes_), model.current_calibration().thresholds_.tolist(), strict=True))
+
+
+def _ticks(fitted: Mapping[str, float]) -> str:
+    """From which probability on labels are ticked: without it 45% with a tick and 55% without look like a mistake."""
+    if len(set(fitted.values())) == 1:
+        return f"✓: a probability of {next(iter(fitted.values())):.0%} or more."
+    shown = ", ".join(f"{name} {value:.0%}" for name, value in list(fitted.items())[:SHOWN])
+    rest = ", ..." if len(fitted) > SHOWN else ""
+    return f"✓: a probability at or above the label's own threshold: {shown}{rest}."
 
 
 WRITERS: dict[str, type[Writer]] = {"table": Bars, "json": Json, "jsonl": JsonLines, "csv": Csv}

@@ -128,6 +128,7 @@ class LabelRates:
 
 
 def label_rates(gold: BoolArray | None, decided: BoolArray) -> LabelRates:
+    """How often each label is predicted and, where that is known, how often it is gold."""
     return LabelRates(decided.mean(axis=0), None if gold is None else gold.mean(axis=0))
 
 

@@ -3,7 +3,7 @@
 "paper" is the paper's, wherever this package's own way is another one: its calibrator with its grids, documents cut at
 600 tokens, no read-out, nothing mixed in, one seed for a headline, the retriever's 32 labels on EURLEX and all labels
 elsewhere, posteriors mixed with weights in quarters, prompts and weights chosen by validation micro-F1. What it leaves
-open is chosen here once and written down in docs/reproducing.md.
+open is chosen here once and written down in docs/how-to/reproducing.md.
 
 "setscore" is what a user gets from the defaults.
 """
@@ -58,6 +58,7 @@ PROTOCOLS = {one.name: one for one in (PAPER, SETSCORE)}
 
 
 def protocol(name: str) -> Protocol:
+    """The protocol of this name."""
     if name not in PROTOCOLS:
         raise SetScoreError(unknown_name("protocol", name, PROTOCOLS))
     return PROTOCOLS[name]

@@ -54,6 +54,7 @@ def ratio(top: npt.NDArray[Any], bottom: FloatArray) -> FloatArray:
 
 
 def micro_f1(counts: Counts) -> FloatArray:
+    """Over all decisions."""
     return counts.micro().f1()
 
 
