@@ -43,7 +43,7 @@ test: $(VENV)/test ## lint, types, tests, examples and documentation
 	echo "lint: no complaints"; exit $$tests
 
 quick: $(VENV)/test ## after a change: the tests of the logic, in less than a minute; no browser, Ray, server or training
-	$(PYTEST) --quick
+	$(PYTEST) --quick tests
 
 lint: $(VENV)/test ## ruff, mypy and spelling
 	$(BIN)/ruff check .
