@@ -1,8 +1,10 @@
 """Documents of the development sets as numbers: what several studies of labelled documents work on.
 
-Each set is asked once for each model and kept in a file of its own in a folder; nothing is asked again.
+Each set is asked once for each model and kept in two files of a folder, the validation documents apart from the others:
+who only chooses, inside the validation documents, need not wait for the rest. Nothing is asked again.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +21,15 @@ CHOICE, SEED = 200, 13  # validation documents by which everything was chosen; t
 HELD, LEAST_POOL = 400, 300
 MOST = 1400  # documents of a set that are asked
 
+Arrays = Mapping[str, FloatArray]
+
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
     """A set: texts, log-odds and gold [n, m], vectors [n, d] of the model and [n, e] of all-MiniLM, label vectors.
 
     choice  rows of the validation documents of seed 13; pool: rows to draw labelled documents from, those included;
-    held    rows to measure on, which no choice has seen
+    held    rows to measure on, which no choice has seen; none where only the validation documents were wanted
     """
 
     name: str
@@ -38,47 +42,67 @@ class Labelled:
     minilm: FloatArray | None
 
     @property
-    def _order(self) -> IntArray:
-        return np.random.default_rng(SEED).permutation(len(self.gold))
-
-    @property
     def choice(self) -> IntArray:
-        return self._order[:CHOICE]
+        return np.arange(min(CHOICE, len(self.gold)))
 
     @property
     def held(self) -> IntArray:
-        return self._order[CHOICE : CHOICE + min(HELD, len(self.gold) - LEAST_POOL)]
+        return np.arange(CHOICE, CHOICE + max(0, min(HELD, len(self.gold) - LEAST_POOL)))
 
     @property
     def pool(self) -> IntArray:
-        return np.concatenate([self.choice, self._order[CHOICE + len(self.held) :]])
+        return np.concatenate([self.choice, np.arange(CHOICE + len(self.held), len(self.gold))])
 
 
-def labelled(name: str, data_dir: Path, folder: Path, backbone: str) -> Labelled:
-    """A set from the folder; what is not there yet is asked first, which takes minutes, of EURLEX half an hour."""
+def labelled(name: str, data_dir: Path, folder: Path, backbone: str, *, within: bool = False) -> Labelled:
+    """A set from the folder; what is not there yet is asked first, which takes minutes, of EURLEX half an hour.
+
+    Rows are in the order of the draw of seed 13, so the validation documents come first; `within` wants no others.
+    """
     limit = MOST if name in ("goemotions", "reuters") else None
     dataset = prepare(name, "development", [SEED], data_dir=data_dir, limit=limit).parts["pool"]
     classifier = SetScoreClassifier(dataset.labels, backbone=backbone)
-    path = folder / f"{name}-{classifier.identity[:12]}.npz"
-    if not path.exists():
-        tell(f"{name}: asking {len(dataset)} documents")
-        folder.mkdir(parents=True, exist_ok=True)
-        scores = classifier.classify(dataset.texts, embed=True).scores
-        labels = embed_documents(classifier._backbone(), dataset.labels.texts)
-        np.savez(path, log_odds=scores.log_odds, vectors=scores.vectors, labels=labels)
-    with np.load(path) as kept:
-        found = {key: np.asarray(kept[key], dtype=np.float64) for key in ("log_odds", "vectors", "labels")}
+    order = np.random.default_rng(SEED).permutation(len(dataset))
+    parts = {"validation": order[:CHOICE]} | ({} if within else {"others": order[CHOICE:]})
+    found, minilm = [], []
+    for part, rows in parts.items():
+        texts = [dataset.texts[row] for row in rows]
+        stem = f"{name}-{part}"
+        found.append(_kept(folder / f"{stem}-{classifier.identity[:12]}.npz", lambda: _asked(classifier, texts)))  # noqa: B023
+        minilm.append(_minilm(folder / f"{stem}-{ENCODER}.npz", texts))
+    rows = np.concatenate(list(parts.values()))
     return Labelled(
-        name, classifier, dataset.texts, gold=dataset.gold, minilm=_minilm(name, dataset.texts, folder), **found
+        name,
+        classifier,
+        tuple(dataset.texts[row] for row in rows),
+        gold=dataset.gold[rows],
+        log_odds=np.vstack([one["log_odds"] for one in found]),
+        vectors=np.vstack([one["vectors"] for one in found]),
+        labels=found[0]["labels"],
+        minilm=None if any(one is None for one in minilm) else np.vstack([one for one in minilm if one is not None]),
     )
 
 
-def _minilm(name: str, texts: tuple[str, ...], folder: Path) -> FloatArray | None:
-    """Vectors of the encoder that a linear head usually stands on; None where it is not installed."""
-    path = folder / f"{name}-{ENCODER}.npy"
+def _kept(path: Path, make: Callable[[], Arrays]) -> dict[str, FloatArray]:
+    """What is in the file, or what `make` gives, which is then kept in it."""
     if not path.exists():
-        try:
-            np.save(path, unit(load_encoder(ENCODER, "the linear head")(list(texts))))
-        except MissingExtraError:
-            return None
-    return np.asarray(np.load(path), dtype=np.float64)
+        tell(f"asking: {path.stem}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(path, **make())
+    with np.load(path) as kept:
+        return {key: np.asarray(kept[key], dtype=np.float64) for key in kept.files}
+
+
+def _asked(classifier: SetScoreClassifier, texts: list[str]) -> Arrays:
+    scores = classifier.classify(texts, embed=True).scores
+    assert scores.vectors is not None
+    labels = embed_documents(classifier._backbone(), classifier.labels.texts)
+    return {"log_odds": scores.log_odds, "vectors": scores.vectors, "labels": labels}
+
+
+def _minilm(path: Path, texts: list[str]) -> FloatArray | None:
+    """Vectors of the encoder that a linear head usually stands on; None where it is not installed."""
+    try:
+        return _kept(path, lambda: {"vectors": unit(load_encoder(ENCODER, "the linear head")(texts))})["vectors"]
+    except MissingExtraError:
+        return None

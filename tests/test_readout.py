@@ -36,14 +36,14 @@ def test_it_learns_what_the_scores_do_not_know():
     seen = loss(found.log_odds(*made(200)[:2]), made(200)[3])
     assert seen < loss(unseen, made(200)[3])  # out of fold a fit looks as good as it is, not better
     assert found.shares.sum() == pytest.approx(1)
-    assert found.shares[5:].sum() > 0.9  # nearly all to those with weights of their own
+    assert found.shares[2] > 0.9  # nearly all to those with weights of their own
 
 
 def test_without_evidence_it_is_the_models_own_answer():
     scores, vectors, labels, _ = made(60)
     gold = np.random.default_rng(3).random(scores.shape) < expit(scores)  # the scores are right, nothing else matters
     found, _ = readout.fit(scores, vectors, labels, gold)
-    assert found.shares[:5].sum() > 0.5  # most to the simple ones
+    assert found.shares[:2].sum() > 0.5  # most to the simple ones
     assert np.abs(found.log_odds(scores, vectors) - scores).mean() < 0.6
     m = np.zeros
     nothing = Readout(labels, m(D), m(M), 0.0, OWN, m((D, M)), m((M, M)), m(M), found.shares)

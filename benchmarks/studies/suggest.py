@@ -42,7 +42,7 @@ def main(given: Sequence[str] | None = None) -> None:
     print(header(["set", "random", "suggest", "difference"]))
     for name in arguments.sets:
         try:
-            one = labelled(name, arguments.data_dir, arguments.save, arguments.backbone)
+            one = labelled(name, arguments.data_dir, arguments.save, arguments.backbone, within=arguments.within)
         except SetScoreError as error:
             parser.error(str(error))
         pairs = np.mean([drawn(one, number, arguments.n, within=arguments.within) for number in range(DRAWS)], axis=0)

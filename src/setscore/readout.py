@@ -5,8 +5,9 @@
 
 u are the model's log-odds, v(x) is the document's sentence embedding, v and u_j are means over the labelled documents,
 and cos(x, i) is the cosine with the label's text. All of it is fitted by logistic regression with priors centred on
-a = 1 and nothing else: without evidence z *is* the model's own answer. What all labels share is fitted first, so a
-label with three gold documents borrows from the others; then each may differ, as far as two strengths let it:
+a = 1 and nothing else: without evidence z *is* the model's own answer. What all labels share is fitted first, once with
+the cosine and once without it, so a label with three gold documents borrows from the others; then each may differ, as
+far as two strengths let it:
 
     b_i ~ N(0, 1 / t),    w_i ~ N(0, 1 / s),    g_ij ~ N(0, 1 / s)  in units that make them alike
 
@@ -16,10 +17,10 @@ picked: they are averaged, each as likely as it makes documents that its fit has
     share_k  ~  product over documents and labels of p_k(gold), out of fold                        (Bayesian stacking)
 
 so that a handful of documents leaves nearly all with the simple ones. They are linear in the same inputs, and so is
-their average: one read-out.
+their average: one read-out. Weights stand on the average of the simple ones with and without the cosine.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,10 +37,13 @@ COSINE_SCALE = 10.0  # brings differences of cosines to the size of log-odds
 EMBEDDING_SCALE = 4.0  # and differences of unit vectors;
 MUTUAL_SCALE = 0.3  # log-odds of other labels count less than the embedding,
 FAR = 8.0  # and no further than this from their mean
-SHARED_STRENGTH = 3.0  # of the five numbers that labels share
-# Of w and b, the strongest first; infinite for no weights at all. These and the scales were chosen by the likelihood of
-# validation documents of six sets (benchmarks/studies/few_documents.py --within).
-STRENGTHS = ((np.inf, 5.0), (np.inf, 1.0), (np.inf, 0.3), *((s, max(0.5, s / 30)) for s in (30.0, 10.0, 3.0, 1.0, 0.3)))
+# How strongly what labels share is held at OWN: with the cosine, and without it.
+BASES = (np.full(5, 3.0), np.array([1.0, 1.0, 1.0, 1e9, 1.0]))
+BIASES = (5.0, 1.0, 0.3)  # strengths of b alone, the strongest first,
+WEIGHTS = tuple((s, max(0.5, s / 30)) for s in (30.0, 10.0, 3.0, 1.0, 0.3))  # and of w and b. These and the scales were
+# chosen by the likelihood of validation documents of six sets (benchmarks/studies/few_documents.py --within).
+KINDS = 3  # of read-outs: what labels share, biases, weights
+HOPELESS = 15.0  # a read-out this much less likely than the best, on the first fold alone, is not fitted on the others
 LEAST_DOCUMENTS = 2  # to leave one out
 FOLDS, SEED = 5, 13
 STEPS = 60
@@ -55,7 +59,7 @@ class Readout:
     shared   [5]: a, c, d, e and f
     weights  [d, m] of the embedding, `mutual` [m, m] of the log-odds of labels (rows) for labels (columns)
     biases   [m]
-    shares   [k] how much each read-out of the path counts: the model's own answer, what labels share, STRENGTHS
+    shares   [3] how much of the average is what labels share (or the model's own answer), has biases, has weights
     """
 
     labels: FloatArray
@@ -85,7 +89,7 @@ class Readout:
             raise SetScoreError(f"the read-out is damaged: it lacks {', '.join(missing)}.")
         made = cls(**{name: arrays[name] for name in ARRAYS}, cosine=float(plain["cosine"]))
         d, m = made.centre.size, n_labels
-        shapes = [(m, d), (d,), (m,), OWN.shape, (d, m), (m, m), (m,), (len(STRENGTHS) + 2,)]
+        shapes = [(m, d), (d,), (m,), OWN.shape, (d, m), (m, m), (m,), (KINDS,)]
         if any(getattr(made, name).shape != shape for name, shape in zip(ARRAYS, shapes, strict=True)):
             raise SetScoreError(f"the read-out is damaged: its arrays do not fit {n_labels} labels.")
         if not all(np.isfinite(arrays[name]).all() for name in ARRAYS) or not np.isfinite(made.cosine):
@@ -120,16 +124,95 @@ def fit(
     if len(gold) < LEAST_DOCUMENTS or not (gold & np.isfinite(scores)).any():
         return None, scores
     fold = np.random.default_rng(SEED).permutation(len(gold)) % min(FOLDS, len(gold))
-    unseen = [np.empty(scores.shape) for _ in range(len(STRENGTHS) + 2)]
-    for number in range(fold.max() + 1):
-        inside = fold == number
-        path = _path(scores[~inside], vectors[~inside], labels, gold[~inside])
-        for found, one in zip(unseen, path, strict=True):
-            found[inside] = one.log_odds(scores[inside], vectors[inside])
-    shares = _shares([_log_likelihood(one, gold) for one in unseen])
-    asked = np.isfinite(scores)
-    mixed = sum(share * np.where(asked, one, 0.0) for share, one in zip(shares, unseen, strict=True))
-    return _average(_path(scores, vectors, labels, gold), shares), np.where(asked, mixed, -np.inf)
+    held_out = [fold == number for number in range(fold.max() + 1)]
+    folds = [_Slice.of(scores[~inside], vectors[~inside], labels, gold[~inside]) for inside in held_out]
+    everything = _Slice.of(scores, vectors, labels, gold)
+
+    def unseen(paths: list[list[Readout]]) -> list[FloatArray]:
+        found = [np.empty(scores.shape) for _ in paths[0]]
+        for inside, path in zip(held_out, paths, strict=True):
+            for there, one in zip(found, path, strict=True):
+                there[inside] = one.log_odds(scores[inside], vectors[inside])
+        return found
+
+    simple, path = [_simple(part) for part in folds], _simple(everything)
+    log_odds = unseen(simple)
+    bases = _bases(_shares([_log_likelihood(one, gold) for one in log_odds]))
+    first = _weighted(folds[0], _base(simple[0], bases), WEIGHTS)
+    there, right = (scores[held_out[0]], vectors[held_out[0]]), gold[held_out[0]]
+    likely = np.array([_log_likelihood(one.log_odds(*there), right) for one in first])
+    kept = [one for one, value in zip(WEIGHTS, likely, strict=True) if value >= likely.max() - HOPELESS]
+    others = [_weighted(part, _base(one, bases), kept) for part, one in zip(folds[1:], simple[1:], strict=True)]
+    log_odds += unseen([[one for one, strength in zip(first, WEIGHTS, strict=True) if strength in kept], *others])
+    path += _weighted(everything, _base(path, bases), kept)
+    shares, asked = _shares([_log_likelihood(one, gold) for one in log_odds]), np.isfinite(scores)
+    mixed = sum(share * np.where(asked, one, 0.0) for share, one in zip(shares, log_odds, strict=True))
+    return _average(path, shares), np.where(asked, mixed, -np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class _Slice:
+    """Labelled documents, ready to be fitted on.
+
+    nothing      the read-out that is the model's own answer
+    gold, asked  [n, m]
+    shared       [n, m, 5] the inputs of the numbers that labels share
+    basis        [r, d + m] and coordinates [n, r] in it of what each label weighs for itself
+    """
+
+    nothing: Readout
+    gold: BoolArray
+    asked: BoolArray
+    shared: FloatArray
+    basis: FloatArray
+    coordinates: FloatArray
+
+    @classmethod
+    def of(cls, scores: FloatArray, vectors: FloatArray, labels: FloatArray, gold: BoolArray) -> "_Slice":
+        asked, cosines = np.isfinite(scores), vectors @ labels.T
+        level = np.where(asked, scores, 0.0).sum(axis=0) / np.maximum(asked.sum(axis=0), 1)
+        cosine, centre, (d, m) = float(cosines.mean()), vectors.mean(axis=0), (vectors.shape[1], gold.shape[1])
+        own = np.zeros((d, m)), np.zeros((m, m)), np.zeros(m)
+        nothing = Readout(labels, centre, level, cosine, OWN, *own, np.zeros(KINDS))
+        basis, coordinates = _coordinates(_inputs(vectors, scores, centre, level))
+        return cls(nothing, gold, asked, _shared(scores, cosines - cosine), basis, coordinates)
+
+
+def _simple(part: _Slice) -> list[Readout]:
+    """The model's own answer; what labels share, and that with biases, the strongest held first; for each of BASES."""
+    found = [part.nothing]
+    for precision in BASES:
+        inputs = part.shared[part.asked][:, :-1]
+        numbers = fit_logistic(inputs, part.gold[part.asked], Prior(OWN, precision))
+        base = replace(part.nothing, shared=numbers)
+        start, none = np.zeros((len(part.basis) + 1, part.gold.shape[1])), np.full(len(part.basis), np.inf)
+        found.append(base)
+        for strength in BIASES:
+            start = _fit_each(part, numbers, np.append(none, strength), start)
+            found.append(replace(base, biases=start[-1]))
+    return found
+
+
+def _weighted(part: _Slice, numbers: FloatArray, strengths: Sequence[tuple[float, float]]) -> list[Readout]:
+    """On top of the shared `numbers`: weights and biases of each label, the strongest held first."""
+    d, found = part.nothing.centre.size, []
+    start = np.zeros((len(part.basis) + 1, part.gold.shape[1]))
+    for strength, of_bias in strengths:
+        start = _fit_each(part, numbers, np.append(np.full(len(part.basis), strength), of_bias), start)
+        own = part.basis.T @ start[:-1]
+        found.append(replace(part.nothing, shared=numbers, weights=own[:d], mutual=own[d:], biases=start[-1]))
+    return found
+
+
+def _bases(shares: FloatArray) -> FloatArray:
+    """How much each of BASES counts among the simple read-outs; as much as the other where neither does."""
+    found = shares[1:].reshape(len(BASES), -1).sum(axis=1)
+    return np.asarray(found / found.sum()) if found.sum() > 0 else np.full(len(BASES), 1 / len(BASES))
+
+
+def _base(simple: list[Readout], bases: FloatArray) -> FloatArray:
+    """The shared numbers of the simple read-outs with and without the cosine, averaged."""
+    return np.asarray(bases @ np.stack([one.shared for one in simple[1 :: len(BIASES) + 1]]))
 
 
 def _shares(likelihoods: list[float]) -> FloatArray:
@@ -144,38 +227,19 @@ def _average(path: list[Readout], shares: FloatArray) -> Readout:
         return np.asarray(np.tensordot(shares, np.stack([getattr(one, name) for one in path]), axes=1))
 
     shared, weights, mutual, biases = (mean(name) for name in ("shared", "weights", "mutual", "biases"))
-    return replace(path[0], shared=shared, weights=weights, mutual=mutual, biases=biases, shares=shares)
+    each = [0] + [0, *(1 for _ in BIASES)] * len(BASES)
+    kinds = np.asarray(np.bincount(each + [2] * (len(path) - len(each)), shares, KINDS), dtype=np.float64)
+    return replace(path[0], shared=shared, weights=weights, mutual=mutual, biases=biases, shares=kinds)
 
 
-def _path(scores: FloatArray, vectors: FloatArray, labels: FloatArray, gold: BoolArray) -> list[Readout]:
-    """The model's own answer, what labels share, and then with what is each label's own, the strongest held first."""
-    asked, cosines = np.isfinite(scores), vectors @ labels.T
-    count = np.maximum(asked.sum(axis=0), 1)
-    level = np.where(asked, scores, 0.0).sum(axis=0) / count
-    cosine, centre = float(cosines.mean()), vectors.mean(axis=0)
-    (d, m), inputs = (vectors.shape[1], gold.shape[1]), _shared(scores, cosines - cosine)
-    nothing = Readout(labels, centre, level, cosine, OWN, np.zeros((d, m)), np.zeros((m, m)), np.zeros(m), np.zeros(0))
-    numbers = fit_logistic(inputs[asked][:, :-1], gold[asked], Prior(OWN, np.full(len(OWN), SHARED_STRENGTH)))
-    found = [nothing, replace(nothing, shared=numbers)]
-    basis, coordinates = _coordinates(_inputs(vectors, scores, centre, level))
-    start = np.zeros((len(basis) + 1, m))
-    for strength, of_bias in STRENGTHS:
-        held = np.append(np.full(len(basis), strength), of_bias)
-        start = _fit_each(coordinates, inputs @ numbers, gold, asked, held, start)
-        own = basis.T @ start[:-1]
-        found.append(replace(found[1], weights=own[:d], mutual=own[d:], biases=start[-1]))
-    return found
-
-
-def _fit_each(  # noqa: PLR0917
-    features: FloatArray, offset: FloatArray, gold: BoolArray, asked: BoolArray, held: FloatArray, start: FloatArray
-) -> FloatArray:
+def _fit_each(part: _Slice, numbers: FloatArray, held: FloatArray, start: FloatArray) -> FloatArray:
     """Weights and, last, biases [r + 1, m] of a logistic regression for each label, all at once, from `start` on.
 
-    `held` [r + 1] are their precisions; what is held infinitely stays as it is.
+    The shared `numbers` stay; `held` [r + 1] are the precisions, and what is held infinitely stays as it is.
     """
+    gold, asked, offset = part.gold, part.asked, part.shared @ numbers
     free = np.isfinite(held)
-    x = np.column_stack([features, np.ones(len(features))])[:, free]
+    x = np.column_stack([part.coordinates, np.ones(len(gold))])[:, free]
     counted, strengths, shape = asked.astype(np.float64), held[free][:, None], start[free].shape
 
     def loss(flat: FloatArray) -> tuple[float, FloatArray]:

@@ -25,7 +25,7 @@ TINY = 1e-9
 OBJECTIVES = ("micro_f1", "macro_f1", "balanced", "sample_f1", "cost")
 # Gold labels; chosen on parts of the 200-document validation slices (benchmarks/studies/calibrating.py).
 STEADY = 100.0
-OWN_CUT = 3.0  # gold documents of a label for which its own cut counts half; chosen by few_documents.py --within there
+OWN_CUT = 30.0  # documents for which a label's own cut counts half; chosen by few_documents.py --within there
 
 Gold = BoolArray | FloatArray
 
@@ -323,17 +323,18 @@ def steady_thresholds(
 def expected_thresholds(
     probabilities: FloatArray, gold: BoolArray, asked: BoolArray, objective: str, cost: tuple[float, float] = (1.0, 1.0)
 ) -> tuple[FloatArray, float]:
-    """The thresholds that calibrated probabilities expect to be best [n_labels], and the one of a label without gold.
+    """The thresholds that calibrated probabilities expect to be best [n_labels], and the common one, for new labels.
 
-    Gold labels only say how far a label may go its own way: its cut counts n / (n + 3) for n gold documents, the common
-    one the rest. For "sample_f1" and "cost" it is as in `best_thresholds`.
+    How far a label may go its own way hangs on the n documents it was asked of: its cut counts n / (n + 30), the common
+    one the rest. Its gold documents are not what counts: a label without any is rare, and one cut for all would never
+    find it. For "sample_f1" and "cost" it is as in `best_thresholds`.
     """
     if objective in ("sample_f1", "cost"):
         cuts = best_thresholds(probabilities, gold, asked, objective, cost)
         return cuts, float(cuts[0])
     likely = np.where(asked, probabilities, gold)
     common, own = (best_thresholds(probabilities, likely, asked, kind) for kind in ("micro_f1", objective))
-    counts = (gold & asked).sum(axis=0)
+    counts = asked.sum(axis=0)
     share = counts / (counts + OWN_CUT)
     inside = [logit(np.clip(cut, TINY, 1 - TINY)) for cut in (own, common)]
     return np.asarray(expit(share * inside[0] + (1 - share) * inside[1])), float(common[0])

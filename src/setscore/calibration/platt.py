@@ -159,7 +159,7 @@ class LearnedCalibration(LevelledCalibration):
     """For log-odds of a read-out, which are calibrated nearly: the level of the document once more, held strongly.
 
     Thresholds are those that its probabilities expect to be best, so that a handful of gold labels decides little.
-    Fitted: `means_` and `levels_` as above, and `common_`, the threshold of a label without gold documents.
+    Fitted: `means_` and `levels_` as above, and `common_`, the threshold of a label that is added later.
     """
 
     name: ClassVar[str] = "learned"
@@ -183,7 +183,7 @@ class LearnedCalibration(LevelledCalibration):
         self.levels_ = fit_logistic(parts, gold[asked], Prior(OWN, np.full(len(OWN), LEARNED_STRENGTH)))
         probabilities = self._probabilities(log_odds)
         self.thresholds_, self.common_ = expected_thresholds(probabilities, gold, asked, self.objective, self.cost)
-        return f"thresholds expected to be best for {self.objective}, {self.common_:.2f} for a label without examples"
+        return f"thresholds expected to be best for {self.objective}, {self.common_:.2f} for a label that is added later"
 
     def _logits(self, log_odds: FloatArray) -> FloatArray:
         return log_odds  # levelled before

@@ -131,11 +131,11 @@ def _learned(fitted: Fitted) -> str:
         chosen = getattr(found, "chosen_", found)
         return f"{CHOICES.get(chosen.name, chosen.choice_)}."
     aim = getattr(fitted.calibration, "objective", "")
-    common, biases, own = np.split(fitted.readout.shares, [2, 5])
+    common, biases, own = fitted.readout.shares
     held = {
-        "what all labels share; there is too little to tell them apart": common.sum(),
-        "how often each label applies; weights of its own would not hold yet": biases.sum(),
-        "what documents with each label look like": own.sum(),
+        "what all labels share; there is too little to tell them apart": common,
+        "how often each label applies; weights of its own would not hold yet": biases,
+        "what documents with each label look like": own,
     }
     most = max(held, key=held.__getitem__)
     aims = {"balanced": "both F1s alike", "micro_f1": "micro-F1", "macro_f1": "macro-F1"}
