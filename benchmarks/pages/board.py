@@ -1,10 +1,10 @@
-"""Our own board: the results in configs/results, from runs of the configs, and the page docs/results/board.md from them.
+"""Our own board: the results in configs/results, from runs of the configs, and docs/results/board.md from them.
 
     python benchmarks/pages/board.py --data-dir DATA --limit 200
 
 runs every config whose result is missing or stale, keeps each result as soon as it is there, and writes the page. It
-needs the datasets' official files (docs/reference/files.md); without --data-dir the sets of one's own are run, which need
-nothing. Answers are kept in the folder of --out: a command that was interrupted goes on when it is given again. With
+needs the datasets' official files (docs/reference/files.md); without --data-dir the sets of one's own are run, which
+need nothing. Answers are kept in the folder of --out: a command that was interrupted goes on when it is given again. With
 --limit 200 it takes minutes on a laptop, and the table says how many documents were drawn; without, hours.
 
 --page only writes the page again. --check writes nothing, and fails if the page or a result is stale or missing: a

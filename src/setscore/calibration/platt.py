@@ -183,7 +183,9 @@ class LearnedCalibration(LevelledCalibration):
         self.levels_ = fit_logistic(parts, gold[asked], Prior(OWN, np.full(len(OWN), LEARNED_STRENGTH)))
         probabilities = self._probabilities(log_odds)
         self.thresholds_, self.common_ = expected_thresholds(probabilities, gold, asked, self.objective, self.cost)
-        return f"thresholds expected to be best for {self.objective}, {self.common_:.2f} for a label that is added later"
+        return (
+            f"thresholds expected to be best for {self.objective}, {self.common_:.2f} for a label that is added later"
+        )
 
     def _logits(self, log_odds: FloatArray) -> FloatArray:
         return log_odds  # levelled before
