@@ -4,8 +4,8 @@
 
 runs every config whose result is missing or stale, keeps each result as soon as it is there, and writes the page. It
 needs the datasets' official files (docs/reference/files.md); without --data-dir the sets of one's own are run, which
-need nothing. Answers are kept in the folder of --out: a command that was interrupted goes on when it is given again. With
---limit 200 it takes minutes on a laptop, and the table says how many documents were drawn; without, hours.
+need nothing. Answers are kept in the folder of --out: a command that was interrupted goes on when it is given again.
+With --limit 200 it takes minutes on a laptop, and the table says how many documents were drawn; without, hours.
 
 --page only writes the page again. --check writes nothing, and fails if the page or a result is stale or missing: a
 result is stale when its config, the package's defaults or the model's weights have changed.
