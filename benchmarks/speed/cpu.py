@@ -1,14 +1,14 @@
 """SetScore on the CPU beside what a user would pick instead, measured in one run.
 
-    python benchmarks/speed/cpu.py [--seconds 4] [--json FILE]
+    python benchmarks/speed/cpu.py [--backbone setscore-mini] [--seconds 4] [--json FILE]
     python benchmarks/speed/cpu.py --smoke                  # one small cell: does it run?
 
 Compared, on the same synthetic documents and labels, with all cores:
 
-    shared     setscore-mini, the document read once for all labels (its native mode)
-    exact      setscore-mini, the document read once per label, as in the paper
+    shared     the embedded model, the document read once for all labels (its native mode)
+    exact      the embedded model, the document read once per label, as in the paper
     pipeline   transformers' zero-shot-classification pipeline in fp32 torch, on a random-weight NLI model of the same
-               size (BERT shape, 6 layers, width 384), with the faster of batch sizes 1 and 16
+               layers and width (BERT shape, 12 or 6 layers of 384), with the faster of batch sizes 1 and 16
 
 Read the ratios: absolute numbers belong to the machine. Timings of one cell alternate between the contestants, so that
 a noisy neighbour hits all of them. The first document of each is not timed.
@@ -33,7 +33,7 @@ from setscore import SetScoreClassifier
 from setscore.backbones.mini import default_folder
 
 PIPELINE_BATCHES = (1, 16)
-MODEL = "setscore-mini"  # the pipeline's model has its size
+LAYERS = {"setscore-small": 12, "setscore-mini": 6}  # of each embedded model, and so of the pipeline's
 # Words of one token each, so that a document of n words has n tokens.
 WORDS = [
     "market", "river", "music", "game", "health", "police", "school", "science", "water", "engine", "garden",
@@ -87,11 +87,11 @@ def labels(count: int) -> list[str]:
     return random.Random(7).sample(names, count)
 
 
-def setscore(attention: str) -> Contestant:
-    return lambda texts, names: SetScoreClassifier(names, backbone=MODEL, attention=attention).predict_proba(texts)
+def setscore(model: str, attention: str) -> Contestant:
+    return lambda texts, names: SetScoreClassifier(names, backbone=model, attention=attention).predict_proba(texts)
 
 
-def pipeline(batch_size: int) -> Contestant:
+def pipeline(layers: int, batch_size: int) -> Contestant:
     import torch
     import transformers
 
@@ -100,7 +100,7 @@ def pipeline(batch_size: int) -> Contestant:
     torch.manual_seed(0)
     answers = {"contradiction": 0, "neutral": 1, "entailment": 2}
     config = transformers.BertConfig(
-        hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536, label2id=answers,
+        hidden_size=384, num_hidden_layers=layers, num_attention_heads=12, intermediate_size=1536, label2id=answers,
         id2label={number: name for name, number in answers.items()},
     )  # fmt: skip
     model = transformers.BertForSequenceClassification(config).eval()
@@ -112,10 +112,10 @@ def pipeline(batch_size: int) -> Contestant:
     return lambda texts, names: zero_shot(texts, names, multi_label=True, batch_size=batch_size)
 
 
-CONTESTANTS: dict[str, Callable[[], Contestant]] = {
-    "shared": lambda: setscore("shared"),
-    "exact": lambda: setscore("exact"),
-    **{f"pipeline/{size}": lambda size=size: pipeline(size) for size in PIPELINE_BATCHES},
+CONTESTANTS: dict[str, Callable[[str], Contestant]] = {
+    "shared": lambda model: setscore(model, "shared"),
+    "exact": lambda model: setscore(model, "exact"),
+    **{f"pipeline/{size}": lambda model, size=size: pipeline(LAYERS[model], size) for size in PIPELINE_BATCHES},
 }
 
 
@@ -141,14 +141,14 @@ def latency(run: Contestant, tokens: int, names: list[str], repeats: int) -> flo
     return sorted(times[1:])[repeats // 2]
 
 
-def peak_memory(name: str) -> int:
+def peak_memory(name: str, model: str) -> int:
     """Peak memory in bytes of a fresh process that scores 16 documents of 256 tokens over 20 labels."""
-    command = [sys.executable, __file__, "--memory-of", name]
+    command = [sys.executable, __file__, "--memory-of", name, "--backbone", model]
     return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
 
 
-def memory_of(name: str) -> None:
-    CONTESTANTS[name]()(documents(256, 16), labels(20))
+def memory_of(name: str, model: str) -> None:
+    CONTESTANTS[name](model)(documents(256, 16), labels(20))
     status = Path("/proc/self/status")
     if status.exists():  # Linux: getrusage would count the parent's memory before exec as well
         print(int(re.search(r"VmHWM:\s+(\d+)", status.read_text()).group(1)) * 1024)
@@ -170,14 +170,14 @@ def measure_rates(contestants: dict[str, Contestant], sizes: Sizes, seconds: flo
     return cells
 
 
-def measure_alone(contestants: dict[str, Contestant], sizes: Sizes) -> dict[str, dict[str, float | None]]:
+def measure_alone(contestants: dict[str, Contestant], sizes: Sizes, model: str) -> dict[str, dict[str, float | None]]:
     count, tokens = sizes.alone
     print(f"\none document of {tokens} tokens, {count} labels\n")
     print(header(["", "latency, ms", "against shared", "peak memory of a process, MB"]))
     single: dict[str, dict[str, float | None]] = {}
     for name, run in contestants.items():
         took = latency(run, tokens, labels(count), 9 if name == "shared" else 3)
-        peak = peak_memory(name) if sizes.memory is None or name in sizes.memory else None
+        peak = peak_memory(name, model) if sizes.memory is None or name in sizes.memory else None
         single[name] = {"latency_s": took, "peak_bytes": peak}
         ratio = took / single["shared"]["latency_s"]
         print(row([name, f"{took * 1e3:.0f}", f"{ratio:.1f}", "" if peak is None else f"{peak / 1e6:.0f}"]), flush=True)
@@ -186,20 +186,22 @@ def measure_alone(contestants: dict[str, Contestant], sizes: Sizes) -> dict[str,
 
 def main(given: Sequence[str] | None = None) -> None:
     parser = options(__doc__)
+    parser.add_argument("--backbone", choices=list(LAYERS), default="setscore-small")
     parser.add_argument("--seconds", type=float, default=4.0, help="for each contestant in each cell")
     parser.add_argument("--smoke", action="store_true", help="one small cell")
     parser.add_argument("--json", type=Path, help="write the numbers to this file too")
     parser.add_argument("--memory-of", choices=list(CONTESTANTS), help=argparse.SUPPRESS)
     arguments = parser.parse_args(given)
+    model = arguments.backbone
     random.seed(0)
     if arguments.memory_of:
-        memory_of(arguments.memory_of)
+        memory_of(arguments.memory_of, model)
         return
     sizes, seconds = (SMOKE, 0.01) if arguments.smoke else (Sizes(), arguments.seconds)
-    contestants = {name: make() for name, make in CONTESTANTS.items()}
+    contestants = {name: make(model) for name, make in CONTESTANTS.items()}
     cells = measure_rates(contestants, sizes, seconds)
-    single = measure_alone(contestants, sizes)
-    found = {"measured": measured(MODEL), "cores": os.cpu_count(), "rates": list(map(asdict, cells)), "single": single}
+    single = measure_alone(contestants, sizes, model)
+    found = {"measured": measured(model), "cores": os.cpu_count(), "rates": list(map(asdict, cells)), "single": single}
     write_json(arguments.json, found)
 
 
