@@ -77,7 +77,7 @@ def suggested(one: Labelled, candidates: IntArray, n: int) -> IntArray:
         _, probabilities = (fit if len(known) else not_fitting)(one, known, rest)
         usable, counts = np.ones(len(rest), dtype=np.bool_), one.gold[known].sum(axis=0)
         chosen = choose(probabilities, one.vectors[rest], usable, counts, one.vectors[known], wanted)
-        known = np.concatenate([known, rest[[place for place, _ in chosen]]])
+        known = np.concatenate([known, rest[[one.row for one in chosen]]])
     return known
 
 

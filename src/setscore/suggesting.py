@@ -7,7 +7,8 @@
 S are the labelled documents and those that are taken, one after the other: the next is the one that adds most to the
 coverage. It stands for many doubtful documents that nothing labelled is near to. Taking the most doubtful ones
 themselves would be worse than chance: they are odd ones, and a slice of odd documents says little of the others
-(benchmarks/studies/suggest.py). Pure functions: nothing is asked in here.
+(benchmarks/studies/suggest.py). For the same reason a third of ten and more are drawn at random: chosen documents alone
+say too little of how often labels apply. Pure functions: nothing is asked in here.
 """
 
 from collections.abc import Sequence
@@ -26,6 +27,9 @@ SELDOM = 5  # gold documents below which a label counts as seen too seldom
 RARITY = 0.5
 SAME = 1 - 1e-6  # coverage from which two documents count as the same
 TINY = 1e-12
+# A third of the suggestions are drawn at random, from ten on. Of none, a third, half and 70% that was best inside the
+# validation documents of six sets (benchmarks/studies/suggest.py --within).
+DRAWN, LEAST_DRAWN, SEED = 3, 10, 13
 NEW = 0.6  # of a document that is not covered, from which it is said to be unlike what is known
 
 
@@ -67,16 +71,26 @@ def suggest(predictions: Predictions, n: int, known: Known | None) -> list[Sugge
             id=predictions.ids[row],
             gain=float(wrong[row].sum()),
             labels=tuple(names[i] for i in np.argsort(-wrong[row], kind="stable")[:SHOWN] if wrong[row, i] > 0),
-            reasons=_reasons(wrong[row], p[row], counts, names, novelty),
+            reasons=_reasons(wrong[row], p[row], counts, names, one),
         )
-        for row, novelty in choose(p, vectors, usable, counts, labelled, n)
+        for one in choose(p, vectors, usable, counts, labelled, n)
+        for row in [one.row]
     ]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A row, how far it was from being covered when it was taken, 0 to 1, and whether it was drawn at random."""
+
+    row: int
+    novelty: float
+    drawn: bool = False
 
 
 def choose(  # noqa: PLR0917
     probabilities: FloatArray, vectors: FloatArray, usable: BoolArray, counts: IntArray, labelled: FloatArray, n: int
-) -> list[tuple[int, float]]:
-    """Rows in the order in which they are taken, each with how far it was from being covered by then, 0 to 1.
+) -> list[Taken]:
+    """Rows in the order in which they are to be labelled, chosen ones and drawn ones in turn.
 
     probabilities [n, m], vectors [n, d] and which may be taken [n]; gold documents of each label [m], and the vectors
     of those that are labelled already [k, d].
@@ -85,27 +99,34 @@ def choose(  # noqa: PLR0917
     worth = np.where(usable, np.sqrt(np.maximum(doubt, TINY)), 0.0)
     near = np.maximum(vectors @ vectors.T, 0.0) ** 2
     covered = np.maximum(vectors @ labelled.T, 0.0).max(axis=1) ** 2 if len(labelled) else np.zeros(len(worth))
-    free, chosen = usable.copy(), list[tuple[int, float]]()
-    while len(chosen) < n and (free := free & (covered < SAME)).any():
+    free, drawn, chosen = usable.copy(), list[Taken](), list[Taken]()
+    order = np.random.default_rng(SEED).permutation(len(free)) if n >= LEAST_DRAWN else np.zeros(0, dtype=np.int64)
+    for row in order.tolist():
+        if len(drawn) < n // DRAWN and free[row] and covered[row] < SAME:
+            drawn.append(Taken(row, float(1 - covered[row]), drawn=True))
+            covered, free[row] = np.maximum(covered, near[row]), False
+    while len(chosen) + len(drawn) < n and (free := free & (covered < SAME)).any():
         added = np.maximum(near - covered, 0.0) @ worth
         row = int(np.where(free, added, -np.inf).argmax())
-        chosen.append((row, float(1 - covered[row])))
+        chosen.append(Taken(row, float(1 - covered[row])))
         covered = np.maximum(covered, near[row])
         free[row] = False
+    for place, one in enumerate(drawn, 1):  # whoever labels only the first of them has both kinds
+        chosen.insert(place * DRAWN - 1, one)
     return chosen
 
 
 def _reasons(
-    wrong: FloatArray, probabilities: FloatArray, counts: IntArray, names: Sequence[str], novelty: float
+    wrong: FloatArray, probabilities: FloatArray, counts: IntArray, names: Sequence[str], taken: Taken
 ) -> tuple[str, ...]:
     doubtful = [i for i in np.argsort(-wrong, kind="stable")[:SHOWN] if wrong[i] >= 0.1]
     seldom = [i for i in np.argsort(-probabilities, kind="stable") if counts[i] < SELDOM and probabilities[i] >= 0.2]
-    reasons = []
+    reasons = ["drawn at random, to learn how often labels apply"] if taken.drawn else []
     if doubtful:
         reasons.append(f"in doubt: {', '.join(f'{names[i]} {probabilities[i]:.0%}' for i in doubtful)}")
     if seldom and counts.any():
         told = ", ".join(f"{names[i]} ({counted(int(counts[i]), 'example')})" for i in seldom[:SHOWN])
         reasons.append(f"may hold labels with few examples: {told}")
-    if novelty >= NEW:
+    if taken.novelty >= NEW and not taken.drawn:
         reasons.append("unlike what is labelled or suggested before it")
     return tuple(reasons) or ("adds to the variety of what is labelled",)

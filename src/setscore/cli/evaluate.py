@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from setscore import __version__
+from setscore import __version__, fitting
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
 from setscore.cli.console import (
@@ -23,7 +23,8 @@ from setscore.cli.console import (
 )
 from setscore.errors import SetScoreError
 from setscore.experiments import PAPER_SETS
-from setscore.experiments.evaluation import Experiment, changed, measured_whole
+from setscore.experiments.evaluation import Experiment, changed, measured_whole, with_labels
+from setscore.experiments.learning import Learner
 from setscore.experiments.pictures import check_plots
 from setscore.experiments.report import Report, as_json, draw, paired, report, report_saved, score_parts
 from setscore.experiments.saved import open_folder
@@ -35,7 +36,7 @@ FORMAT = "setscore.results/1"
 ALL = ", ".join(PAPER_SETS)
 SAVED = (
     *("scorer", "template", "backbone", "attention", "verbalizer", "long_documents", "pool", "shortlist", "blend"),
-    *("layout", "label_text", "competition", "calibration", "seeds", "pictures"),
+    *("layout", "label_text", "competition", "calibration", "seeds", "pictures", "head"),
 )  # what a saved classifier has no use for
 
 
@@ -74,6 +75,13 @@ def evaluate(
     group_column: Annotated[
         str | None, typer.Option(help="Column or field with a group to measure by as well, such as a region.")
     ] = None,
+    head: Annotated[
+        str,
+        typer.Option(
+            help="readout also has a row of what `fit` learns on top of the scores, none has calibrations alone, auto"
+            " has it where the calibration auto is among them."
+        ),
+    ] = "auto",
     per_label: Annotated[bool, typer.Option("--per-label", help="Also a row for each label.")] = False,
     pairs: Annotated[
         bool, typer.Option("--paired", help="Also paired tests of the first calibration against the others.")
@@ -87,10 +95,11 @@ def evaluate(
     """Measure micro and macro F1 on the paper's datasets or on your own labelled documents.
 
     For every seed a calibration is fitted on 200 validation documents and measured on others; the table shows mean and
-    standard deviation over the seeds. `all` stands for goemotions, reuters, eurlex, ecthr-b (the ECtHR task nearest to
-    the paper's number of labels per document), jigsaw and aapd. Rows named oracle choose their thresholds on the test
-    documents: they are no results, but show what the threshold loses. `setscore compare` puts several scorers, or
-    another run's scores, beside each other.
+    standard deviation over the seeds. Beside the calibrations stands what `fit` learns from the same documents, and the
+    classifier before `fit` (threshold 0.5). `all` stands for goemotions, reuters, eurlex, ecthr-b (the ECtHR task
+    nearest to the paper's number of labels per document), jigsaw and aapd. Rows named oracle choose their thresholds on
+    the test documents: they are no results, but show what the threshold loses. `setscore compare` puts several
+    scorers, or another run's scores, beside each other.
 
     Examples:
 
@@ -113,6 +122,7 @@ def evaluate(
     drawn, kinds = documents.drawn(), options.parse_calibrations(calibration)
     store = None if save is None else open_folder(save)
     classifier = _classifier(model, saved, allow).set_params(store=store)
+    learning = [kind for kind in kinds if fitting.learns(head, kind)] if saved is None else []
     if json is not None:
         options.check_folder(json)
     if pictures is not None:
@@ -128,19 +138,17 @@ def evaluate(
         with progress() as bar:
             told = watch_steps(bar, f"{name} ", "document")
             if inventory is None:
+                asked = changed(classifier, blend=None, shortlist=model.shortlist_of(name))
                 found = report(
                     ready,
-                    score_parts(
-                        ready,
-                        changed(classifier, blend=None, shortlist=model.shortlist_of(name)),
-                        progress=told,
-                    ),
+                    score_parts(ready, asked, embed=bool(learning), progress=told),
                     drawn,
                     kinds,
                     yardsticks=beside,
                     with_oracles=whole,
                     blend=model.blend,
                     store=store,
+                    learner=_learner(asked, ready, learning[0]) if learning else None,
                     progress=told,
                 )
             else:
@@ -171,6 +179,13 @@ def _classifier(model: options.Model, saved: Path | None, allow: Sequence[str] |
             f" {classifier.scorer} measures it."
         )
     return classifier
+
+
+def _learner(classifier: SetScoreClassifier, ready: Experiment, kind: str) -> Learner:
+    """What `fit` would learn with the calibration `kind` for the labels of an experiment, which its parts share."""
+    labels = next(iter(ready.parts.values())).labels
+    model = with_labels(changed(classifier, calibration=kind), labels)
+    return Learner(model.embed_labels(labels), model.aim(labels))
 
 
 def _show(made: Sequence[Report], group_column: str | None, *, per_label: bool) -> None:

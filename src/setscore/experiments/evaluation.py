@@ -115,9 +115,11 @@ def score_dataset(
     return scored
 
 
-def ask_dataset(dataset: Dataset, model: SetScoreClassifier, progress: Progress | None) -> Scored:
+def ask_dataset(
+    dataset: Dataset, model: SetScoreClassifier, progress: Progress | None, *, embed: bool = False
+) -> Scored:
     """The same for a classifier with the dataset's labels, and without a warning: what was cut is in the value."""
-    return predict_dataset(dataset, model, progress).scored
+    return predict_dataset(dataset, model, progress, embed=embed).scored
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,13 +136,16 @@ class Predicted:
     forwards: int = 0
 
 
-def predict_dataset(dataset: Dataset, model: SetScoreClassifier, progress: Progress | None) -> Predicted:
-    """Every document of a dataset classified, block by block."""
+def predict_dataset(
+    dataset: Dataset, model: SetScoreClassifier, progress: Progress | None, *, embed: bool = False
+) -> Predicted:
+    """Every document of a dataset classified, block by block; with `embed` the scores have the documents' vectors."""
     if not len(dataset):
         raise SetScoreError(f"{dataset.name} {dataset.split} has no documents to score.")
     log_odds, probabilities = np.full(dataset.gold.shape, -np.inf), np.zeros(dataset.gold.shape)
     decisions, undecided = (np.zeros(dataset.gold.shape, dtype=np.bool_) for _ in range(2))
     truncated, abstains, forwards = np.zeros(len(dataset), dtype=np.bool_), False, 0
+    vectors: FloatArray | None = None
     step = steps(progress, "scoring", len(dataset))
     step(0)
     # Long documents first and blocks of like length: little padding, and the time left is never underestimated.
@@ -148,16 +153,19 @@ def predict_dataset(dataset: Dataset, model: SetScoreClassifier, progress: Progr
     size = max(1, BLOCK_QUESTIONS // len(dataset.labels))
     for start in range(0, len(order), size):
         rows = order[start : start + size]
-        found = model.classify([dataset.texts[row] for row in rows]).checked()
+        found = model.classify([dataset.texts[row] for row in rows], embed=embed).checked()
         log_odds[rows] = found.scores.log_odds
         truncated[rows] = found.scores.truncated
         forwards += found.scores.forwards
+        if embed and found.scores.vectors is not None:
+            vectors = np.zeros((len(dataset), found.scores.vectors.shape[1])) if vectors is None else vectors
+            vectors[rows] = found.scores.vectors
         probabilities[rows] = found.probabilities
         decisions[rows] = found.decisions
         if found.undecided is not None:
             undecided[rows], abstains = found.undecided, True
         step(len(rows))
-    scored = Scored.of(dataset, log_odds, describe(model, dataset), truncated=truncated)
+    scored = Scored.of(dataset, log_odds, describe(model, dataset), truncated=truncated, vectors=vectors)
     return Predicted(scored, probabilities, decisions, undecided if abstains else None, forwards)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from setscore import fitting
 from setscore.calibration.base import assign_folds
-from setscore.errors import counted
+from setscore.errors import SetScoreError, counted
 from setscore.experiments.pictures import new_figure, save_figure
 from setscore.experiments.scored import Outcome, Scored, measure_model
 from setscore.fitting import Aim, Fitted, Known
@@ -38,6 +38,27 @@ class Point:
     documents: int
     micro_f1: float
     macro_f1: float
+
+
+@dataclass(frozen=True, eq=False)
+class Learner:
+    """What `fit` needs beside scores, vectors and gold labels: the vectors [m, d] of the labels' texts, and its aim."""
+
+    labels: FloatArray
+    aim: Aim
+
+
+def learned(validation: Scored, test: Scored, learner: Learner) -> Outcome:
+    """What `fit` learns from `validation`, measured on `test`; both come with vectors."""
+    both = [validation, test]
+    if any(one.vectors is None for one in both):
+        raise SetScoreError("a read-out learns from vectors, and these scores have none: score with embed=True.")
+    known = [Known({fitting.MODEL: one.log_odds}, one.gold, np.asarray(one.vectors)) for one in both]
+    everything = known[0].and_more(known[1])
+    rows, asked = np.split(np.arange(len(everything)), [len(validation)])
+    decisions, probabilities = answers(everything, learner.labels, learner.aim, rows, asked)
+    choice = f"a read-out learned from {counted(len(validation), 'document')}"
+    return measure_model(LEARNED, choice, test, decisions=decisions, probabilities=probabilities, undecided=None)
 
 
 def answers(

@@ -29,6 +29,7 @@ from setscore.experiments.evaluation import (
     trials,
     with_labels,
 )
+from setscore.experiments.learning import Learner, learned
 from setscore.experiments.pairs import Pair, between, within
 from setscore.experiments.pictures import reliability_diagram, threshold_curve
 from setscore.experiments.saved import keep, known
@@ -64,17 +65,24 @@ class Report:
 
 
 def score_parts(
-    experiment: Experiment, classifier: SetScoreClassifier | None = None, *, progress: Progress | None = None
+    experiment: Experiment,
+    classifier: SetScoreClassifier | None = None,
+    *,
+    embed: bool = False,
+    progress: Progress | None = None,
 ) -> dict[str, Scored]:
-    """Every part of an experiment scored. With a store in the classifier, tables are kept there, and taken if known."""
+    """Every part of an experiment scored. With a store in the classifier, tables are kept there, and taken if known.
+
+    With `embed` scores have the documents' vectors; of a table without them the model is asked for these alone.
+    """
     asked = classifier or SetScoreClassifier()
     store = None if asked.store is None else open_store(asked.store)
     scored = {}
     for part, dataset in experiment.parts.items():
         model, told = with_labels(asked, dataset.labels), named(progress, part)
         found = None if store is None else known(store, dataset, describe(model, dataset))
-        if found is None:
-            found = ask_dataset(dataset, model, told)
+        if found is None or (embed and found.vectors is None):
+            found = ask_dataset(dataset, model, told, embed=embed)
         elif told is not None:
             told(f"re-using the scores in {asked.store}", len(dataset), len(dataset))
         if store is not None:
@@ -94,10 +102,12 @@ def report(
     blend: str | None = None,
     store: Store | None = None,
     encode: Encode | None = None,
+    learner: Learner | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Measures what `score_parts` scored, blended with a cosine if one is named, its weights by seed.
 
+    With a `learner` there is a row of what `fit` learns from the same validation documents; it wants vectors.
     `encode` takes the place of the sentence encoder. `progress` hears of documents that are embedded for a cosine.
     """
     drawn = before = trials(scored, seeds)
@@ -109,6 +119,8 @@ def report(
         remarks.append(f"blend: {'; '.join(told)}.")
     model = over_trials(drawn, kinds, with_oracles=with_oracles)
     plain = summarise({trial.seed: [unfitted(trial.test)] for trial in before})
+    if learner is not None:
+        plain = summarise({trial.seed: [learned(trial.validation, trial.test, learner)] for trial in drawn}) + plain
     config = dict(next(iter(scored.values())).config) | ({} if blend is None else {"blend": blend})
     others: list[Summary] = []
     if yardsticks:

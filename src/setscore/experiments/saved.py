@@ -81,7 +81,10 @@ def keep(store: Store, experiment: str, part: str, scored: Scored) -> None:
     words = json.dumps({key: _plain(getattr(scored, key)) for key in WORDS}).encode()
     buffer = io.BytesIO()
     text = np.frombuffer(words, dtype=np.uint8)
-    np.savez(buffer, log_odds=scored.log_odds, gold=scored.gold, truncated=scored.truncated, words=text)
+    arrays: dict[str, Any] = {"log_odds": scored.log_odds, "gold": scored.gold, "truncated": scored.truncated}
+    if scored.vectors is not None:
+        arrays["vectors"] = scored.vectors
+    np.savez(buffer, **arrays, words=text)
     about = {"config": dict(scored.config)}
     entry = Entry(experiment, method_of(scored.config), part, key_of(scored.config), about)
     store.put_table(entry, buffer.getvalue())
@@ -218,6 +221,7 @@ def _read(store: Store, key: str) -> Scored:
             words = json.loads(arrays["words"].tobytes())
             tuples = {name: tuple(words[name]) for name in ("labels", "ids", "notes", "groups")}
             values = {name: arrays[name] for name in ("log_odds", "gold", "truncated")}
+            values |= {name: arrays[name] for name in ("vectors",) if name in arrays}
             return Scored(**words | tuples | values)
     except (KeyError, TypeError, ValueError, OSError, zipfile.BadZipFile) as error:
         raise DataFileError(f"the scores {key} are damaged: {error}. Score again into another folder.") from error

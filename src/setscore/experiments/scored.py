@@ -51,6 +51,7 @@ class Scored:
     config       how it was asked (`describe`), as JSON values
     groups       [n] values of a user's column to measure by, or none
     facts        what was seen while scoring, such as documents a second
+    vectors      [n, d] sentence embeddings, where something is to be learned from them; else None
     """
 
     name: str
@@ -64,6 +65,7 @@ class Scored:
     config: Mapping[str, Any] = field(default_factory=dict)
     groups: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    vectors: FloatArray | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.ids), len(self.labels))
@@ -91,11 +93,12 @@ class Scored:
         *,
         truncated: BoolArray | None = None,
         facts: Mapping[str, Any] | None = None,
+        vectors: FloatArray | None = None,
     ) -> "Scored":
         """Scores of anything that gives a number for each document and label."""
         cut = np.zeros(len(dataset), dtype=np.bool_) if truncated is None else truncated
         about = (dataset.name, dataset.split, dataset.labels.names, dataset.ids)
-        return cls(*about, log_odds, dataset.gold, cut, dataset.notes, config, dataset.groups, facts or {})
+        return cls(*about, log_odds, dataset.gold, cut, dataset.notes, config, dataset.groups, facts or {}, vectors)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -110,6 +113,7 @@ class Scored:
             truncated=self.truncated[rows],
             notes=(*self.notes, *notes),
             groups=tuple(self.groups[row] for row in rows) if self.groups else (),
+            vectors=None if self.vectors is None else self.vectors[rows],
         )
 
 
