@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 import zipfile
+from functools import partial
 
 import pytest
 from commands import COMMAND, ENVIRONMENT, checked, invoke, setscore, shell
@@ -226,7 +227,9 @@ def _interrupted(folder, *options, **environment):
     (folder / "rows.txt").write_text("Oil, and more of it.\n" * 5000)
     arguments = [COMMAND, "classify", "-f", "rows.txt", "-l", "oil", *options]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(arguments, env=ENVIRONMENT | environment, cwd=folder, **streams)
+    # a shell that starts tests in the background has them ignore Ctrl-C, which they would hand on
+    listens = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(arguments, env=ENVIRONMENT | environment, cwd=folder, preexec_fn=listens, **streams)  # noqa: PLW1509
     if "--output" in options:
         while not ((folder / "out").exists() and (folder / "out").stat().st_size):
             assert process.poll() is None
