@@ -1,6 +1,8 @@
 """The classifier that learned: what labelled documents change, one after the other, and what they cannot spoil."""
 
+import copy
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -107,6 +109,13 @@ def test_more_documents_are_learned_from_as_the_first_ones_were(first, then):
     whole = classifier(head=first).fit(TEXTS, GOLD)
     assert model.regime == whole.regime
     np.testing.assert_allclose(model.predict_proba(TEXTS), whole.predict_proba(TEXTS), atol=1e-6)
+
+
+def test_scores_of_two_models_do_not_mix(learned):
+    other = copy.copy(learned)
+    other.fitted_ = replace(learned.fitted_, identity="another")
+    with pytest.raises(SetScoreError, match="the model has changed since `fit`"):
+        other.partial_fit(TEXTS[:2], GOLD[:2])
 
 
 def test_without_a_store_and_in_one_pass_it_is_the_same(learned):

@@ -11,13 +11,14 @@ To decide which of m labels apply to a document, SetScore asks a masked-diffusio
 and reads one number per label at the masked position: u = log p(yes) - log p(no), the log-odds (Eq. 2 of the paper).
 A calibration turns log-odds into probabilities, and a label is predicted where its probability reaches a threshold.
 The model's weights are never touched. Before `fit` two numbers that belong to the model stand in for a calibration:
-a temperature, and how much the labels of a document compete (`competition`: beside a likely label another one needs a
-little more; 0 asks each for itself). `fit` replaces both by what a few labelled documents say.
+a temperature, and how much the labels of a document compete (`competition`: once one label is likely, the others need
+stronger evidence; 0 treats labels independently). `fit` replaces both with values learned from labelled documents.
 
-    Document -> [Shortlist] -> Template -> Query -> Backbone -> Scores -> [Ensemble] -> Calibration -> Prediction
+    Document -> [Shortlist] -> Template -> Query -> Backbone -> Scores
+             -> [Ensemble] -> [Read-out] -> Calibration -> Prediction
 
-"Ensemble" mixes in a cosine of sentence embeddings (`blend`). A read-out that `fit` learned (`head`) stands between
-scores and calibration.
+What stands in brackets is optional: a shortlist asks only the labels nearest to a document (`shortlist`), an ensemble
+mixes in a cosine of sentence embeddings (`blend`), a read-out is what `fit` learned on top of the scores (`head`).
 """
 
 import copy
@@ -68,17 +69,18 @@ class SetScoreClassifier(TextClassifier):
     backbone        a name (see `setscore models`) or an object with the Backbone interface
     template        the name of a question, a question with {label}, or a whole prompt with {document} and {label}
     verbalizer      the answers to compare: "yes/no", "true/false", "relevant/irrelevant", "present/absent"
-    attention       "auto" (native to the backbone), "shared" (document read once) or "exact" (once per label)
+    attention       "auto" (the backbone's own), "shared" (document read once) or "exact" (once per label)
     long_documents  "truncate" (read the beginning), "chunk" (overlapping windows), "auto" (as suits the backbone)
     pool, overlap   how windows become one score ("max", "mean", "logmeanexp"), and the tokens they share
     shortlist       32, "cosine:32": only the labels nearest to a document; "parents": children of likely parents
-    blend           "cosine" (of all-MiniLM) or "own-cosine" (of setscore-mini) is mixed in; `fit` weighs it
+    blend           "cosine" (of all-MiniLM) or "own-cosine" (of setscore-mini) is mixed in; `fit` chooses its weight
     calibration     what `fit` fits: "auto", a name of `setscore.calibration.CALIBRATIONS`, or an object from there
-    threshold       the probability from which a label is predicted before `fit` has chosen one
-    competition     how much labels compete before `fit`: 0 asks each for itself; None is the model's own number
-    head            what `fit` learns on top of the scores: "readout", as far as documents bear one, or "none"; "auto"
+    threshold       the probability at or above which a label is predicted before `fit`, which chooses its own
+    competition     how much labels compete before `fit`: 0 treats them independently; None is the model's own number
+    head            what `fit` learns on top of the scores: "readout", if there are enough documents, or "none"; "auto"
                     is "readout" with the calibration "auto" and "none" with one that is named, such as "paper"
-    objective       what decisions aim at: "micro_f1", "macro_f1" or "balanced", which None means with a read-out
+    objective       the metric to optimise: "micro_f1", "macro_f1" or "balanced"; None is "balanced" with a read-out and
+                    the calibration's own choice without one
     store           a folder that keeps every answer of the model, so that nothing is asked twice; never saved
     """
 
@@ -122,41 +124,54 @@ class SetScoreClassifier(TextClassifier):
         self.store = store
 
     def fit(self, X: Iterable[Any], y: Any = None, *, progress: Progress | None = None) -> Self:
-        """Learns from documents `X` with gold `y`: an indicator matrix or lists of names. The model stays as it is."""
+        """Learns from documents `X` with gold `y`: an indicator matrix or lists of names. The model stays as it is.
+
+        The scores of all documents come first; from them and the gold labels `fitting.conclude` learns the weight of a
+        blend, then a read-out, then the calibration of what these give.
+        """
         embed = fitting.learns(self.head, self.calibration)
         texts = [document.text for document in as_documents(X)]
         labels = LabelSet.of(names_in(y) if self.labels is None else self.labels)
-        gold = None if y is None else labels.gold(y, len(texts))  # the calibration "bias" needs none
+        gold = None if y is None else labels.gold(y, len(texts))  # the calibration "bias" needs no gold
         backbone = self._backbone()
         shortlist = None if self.shortlist is None else remember(self.shortlist, texts, labels, gold)
-        learned = self._learn(backbone, texts, labels, gold)
-        start = replace(self._unlearned(labels), learned=learned, shortlist=shortlist, identity=backbone.identity)
+        learned = self._learn_scorer(backbone, texts, labels, gold)
+        start = replace(self._unfitted(labels), learned=learned, shortlist=shortlist, identity=backbone.identity)
         self.fit_scores_ = self._method(backbone, start, embed=embed)(texts, labels, progress=progress)
         members = self._members(start, self.fit_scores_, texts)
         if gold is None:
             self.fitted_ = replace(start, calibration=fitting.without_gold(members, self.aim(labels)))
         else:
-            self.fitted_ = self._learned_from(backbone, start, Known.of(members, gold, self.fit_scores_.vectors))
+            self.fitted_ = self._conclude(backbone, start, Known.of(members, gold, self.fit_scores_.vectors))
         return self
 
     def partial_fit(self, X: Iterable[Any], y: Any, *, progress: Progress | None = None) -> Self:
-        """Learns from more documents as if they had been among the first ones, of which nothing is asked again."""
+        """Learns from more documents together with the first ones, which are not scored again.
+
+        A shortlist, and a scorer that learns, stay as `fit` made them.
+        """
         if not hasattr(self, "fitted_"):
             return self.fit(X, y, progress=progress)
         state = self.fitted_
         if state.known is None:
-            raise SetScoreError("the documents that this classifier was fitted on are not known: fit it with all.")
+            raise SetScoreError(
+                "the documents that this classifier was fitted on were not kept: call fit with all documents."
+            )
         texts = [document.text for document in as_documents(X)]
         gold = state.labels.gold(y, len(texts))
         backbone = self._backbone()
+        if state.identity != backbone.identity:
+            raise SetScoreError(
+                "the model has changed since `fit`, and scores of two models do not mix: call fit again."
+            )
         method = self._method(backbone, state, embed=state.known.embedded)
         scores = method(texts, state.labels, progress=progress)
         more = Known.of(self._members(state, scores, texts), gold, scores.vectors)
-        self.fitted_ = self._learned_from(backbone, state, state.known.and_more(more))
+        self.fitted_ = self._conclude(backbone, state, state.known.and_more(more))
         return self
 
     def with_labels(self, labels: Any) -> Self:
-        """A copy with other labels: those known by name keep what they learned, new ones start without any."""
+        """A copy with other labels: those known by name keep what they learned, new ones start zero-shot."""
         other = copy.copy(self)
         other.labels = LabelSet.of(labels)
         if hasattr(self, "fitted_"):
@@ -215,7 +230,7 @@ class SetScoreClassifier(TextClassifier):
         return self._checked(X, candidates).scores
 
     def decision_function(self, X: Iterable[Any], *, candidates: Candidates = None) -> FloatArray:
-        """Log-odds [n_documents, n_labels]; -inf for labels that were not asked."""
+        """Log-odds [n_documents, n_labels] before read-out and calibration; -inf for labels that were not asked."""
         return self._checked(X, candidates).scores.log_odds
 
     def predict_proba(self, X: Iterable[Any], *, candidates: Candidates = None) -> FloatArray:
@@ -287,7 +302,7 @@ class SetScoreClassifier(TextClassifier):
 
     @property
     def identity(self) -> str:
-        """Of the model: a digest of everything that its answers depend on. Its weights are looked at."""
+        """A digest of the model: its weights and everything else that its answers depend on."""
         return self._backbone().identity
 
     @property
@@ -305,9 +320,9 @@ class SetScoreClassifier(TextClassifier):
 
     def _state(self) -> Fitted:
         """What `fit` learned; before it, what stands in for that."""
-        return self.fitted_ if hasattr(self, "fitted_") else self._unlearned(LabelSet.of(self.labels))
+        return self.fitted_ if hasattr(self, "fitted_") else self._unfitted(LabelSet.of(self.labels))
 
-    def _unlearned(self, labels: LabelSet) -> Fitted:
+    def _unfitted(self, labels: LabelSet) -> Fitted:
         """The options, and two numbers of the model: its temperature, and how much labels compete."""
         spec = backbone_spec(self.backbone) if isinstance(self.backbone, str) else self.backbone.spec
         competition = spec.competition if self.competition is None else self.competition
@@ -317,17 +332,17 @@ class SetScoreClassifier(TextClassifier):
         return Fitted(labels, ready.for_labels(len(labels)), blend, shortlist=shortlist)
 
     def _members(self, state: Fitted, scores: Scores, texts: Sequence[str]) -> Mapping[str, FloatArray]:
-        """Who gives log-odds to learn from: the model, and a cosine where one is blended in."""
+        """The sources of log-odds: the model, and a cosine where one is blended in."""
         if state.blend is None:
             return {MODEL: scores.log_odds}
         return members_of(state.blend, scores.log_odds, texts, state.labels)
 
     def aim(self, labels: LabelSet | None = None) -> fitting.Aim:
-        """What `fit` is to fit."""
-        start = self._unlearned(labels or self._labels())
+        """What `fit` has to choose: calibration, objective and blend."""
+        start = self._unfitted(labels or self._labels())
         return fitting.Aim(self.calibration, self.objective, start.blend, start.calibration)
 
-    def _learned_from(self, backbone: Backbone, state: Fitted, known: Known) -> Fitted:
+    def _conclude(self, backbone: Backbone, state: Fitted, known: Known) -> Fitted:
         """What all labelled documents teach together: with their embeddings a read-out, too."""
         vectors = embed_documents(backbone, state.labels.texts) if known.embedded else None
         calibration, blend, readout = fitting.conclude(known, vectors, self.aim(state.labels))
@@ -337,7 +352,7 @@ class SetScoreClassifier(TextClassifier):
     def _scorer(self, learned: Mapping[str, Any]) -> scorers.Scorer:
         reading = scorers.Reading(self.long_documents, self.pool, self.overlap)
         template = Template.of(self.template)
-        if self.scorer == "per_label":  # the method of this page
+        if self.scorer == "per_label":  # the method that is told above
             return scorers.PerLabelScorer(template, reading)
         return scorers.make(self.scorer, template, reading, learned)
 
@@ -346,7 +361,9 @@ class SetScoreClassifier(TextClassifier):
         return backbone if self.store is None else CachedBackbone(backbone, open_store(self.store))
 
     def _method(self, backbone: Backbone, state: Fitted, *, embed: bool) -> Ask:
-        """How texts and labels become scores; `embed` where sentence embeddings may come along."""
+        """How texts and labels become scores. With `embed` come sentence embeddings: per-label scoring takes them out of
+        the same pass, and `ask_embedded` adds them where a scorer has none.
+        """
         scorer = self._scorer(state.learned)
         ask: Ask = partial(scorer.score, backbone)
         if embed and isinstance(scorer, scorers.PerLabelScorer):
@@ -355,8 +372,10 @@ class SetScoreClassifier(TextClassifier):
             ask = partial(ask_shortlisted, state.shortlist, ask)
         return partial(ask_embedded, ask, backbone) if embed else ask
 
-    def _learn(self, backbone: Backbone, texts: list[str], labels: LabelSet, gold: BoolArray | None) -> dict[str, Any]:
-        """What a scorer that starts from another one's decisions learns about them; most scorers learn nothing."""
+    def _learn_scorer(
+        self, backbone: Backbone, texts: list[str], labels: LabelSet, gold: BoolArray | None
+    ) -> dict[str, Any]:
+        """What a scorer that starts from another one's decisions (its seed) learns of them; most learn nothing."""
         scorer = self._scorer({})
         if not isinstance(scorer, scorers.Learner):
             return {}
@@ -364,7 +383,9 @@ class SetScoreClassifier(TextClassifier):
         return fitting.learn(scorer, start.log_odds, gold, self.calibration)
 
     def _checked(self, X: Iterable[Any], candidates: Candidates) -> Predictions:
-        """Predictions of documents that can all be scored: an error names others, a warning counts truncated ones."""
+        """Predictions where every document must be scored: an error names those that cannot be, a warning counts
+        truncated ones.
+        """
         predictions = self.classify(X, candidates=candidates).checked()
         predictions.scores.warn()
         return predictions

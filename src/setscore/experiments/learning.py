@@ -56,7 +56,7 @@ def learned(validation: Scored, test: Scored, learner: Learner) -> Outcome:
     known = [Known({fitting.MODEL: one.log_odds}, one.gold, np.asarray(one.vectors)) for one in both]
     everything = known[0].and_more(known[1])
     rows, asked = np.split(np.arange(len(everything)), [len(validation)])
-    decisions, probabilities = answers(everything, learner.labels, learner.aim, rows, asked)
+    probabilities, decisions = answers(everything, learner.labels, learner.aim, rows, asked)
     choice = f"a read-out learned from {counted(len(validation), 'document')}"
     return measure_model(LEARNED, choice, test, decisions=decisions, probabilities=probabilities, undecided=None)
 
