@@ -361,8 +361,8 @@ class SetScoreClassifier(TextClassifier):
         return backbone if self.store is None else CachedBackbone(backbone, open_store(self.store))
 
     def _method(self, backbone: Backbone, state: Fitted, *, embed: bool) -> Ask:
-        """How texts and labels become scores. With `embed` come sentence embeddings: per-label scoring takes them out of
-        the same pass, and `ask_embedded` adds them where a scorer has none.
+        """How texts and labels become scores. With `embed` sentence embeddings come too: per-label scoring takes them
+        out of the same pass, and `ask_embedded` adds them where a scorer has none.
         """
         scorer = self._scorer(state.learned)
         ask: Ask = partial(scorer.score, backbone)
