@@ -216,20 +216,48 @@ def test_a_reader_that_leaves_takes_no_classifier_along(own):
     assert SetScoreClassifier.load(own / "left.json").labels_.names == ("oil", "sports")
 
 
+def nearly_alike(folder, label, labelled):
+    """Ten documents, of which these numbers have the label."""
+    texts = ["The price of crude oil rose", *(f"The children were playing in garden {n}" for n in range(9))]
+    rows = [f"{text},{label if n in labelled else ''}\n" for n, text in enumerate(texts)]
+    (folder / "f.csv").write_text("text,labels\n" + "".join(rows))
+
+
 @pytest.mark.parametrize(
-    ("label", "said"),
+    ("labelled", "options", "said"),
     [
-        ("oil", r"micro-F1 is \d+\.\d cross-validated and \d+\.\d with nothing fitted: look at the gold labels"),
-        ("", "none of these documents has a gold label"),
+        (
+            (0, 5, 8),
+            (),
+            r"micro-F1 is \d+\.\d cross-validated and \d+\.\d with nothing fitted: look at the gold labels",
+        ),
+        ((0,), ("--size", "3"), "none of these documents has a gold label"),
     ],
 )
-def test_calibrate_tells_what_speaks_against_the_fit(tmp_path, label, said):
+def test_calibrate_tells_what_speaks_against_the_fit(tmp_path, labelled, options, said):
     """Two of nine documents like each other have the label for no reason, and so fits that see them say yes to all."""
-    others = [f"The children were playing in garden {n},{label if n in (4, 7) else ''}\n" for n in range(9)]
-    (tmp_path / "f.csv").write_text(f"text,labels\nThe price of crude oil rose,{label}\n" + "".join(others))
-    code, _, err = invoke("calibrate", "--file", "f.csv", "--labels", "oil,music", "--head", "none", folder=tmp_path)
+    nearly_alike(tmp_path, "oil", labelled)
+    command = ["calibrate", "--file", "f.csv", "--labels", "oil,music", "--head", "none", *options]
+    code, _, err = invoke(*command, folder=tmp_path)
     assert code == 0
     assert re.search(said, err), err
+
+
+@pytest.mark.parametrize(
+    ("label", "options", "left_out"),
+    [
+        ("", (), ""),
+        ("gas", ("--ignore-unknown",), " 1 gold label outside the inventory left out: 'gas', in row 1."),
+    ],
+)
+def test_a_file_in_which_no_row_has_a_label_is_an_error(tmp_path, label, options, left_out):
+    nearly_alike(tmp_path, label, (0,))
+    command = ["calibrate", "--file", "f.csv", "--labels", "oil,music", "--out", "m.json", *options]
+    code, out, err = invoke(*command, folder=tmp_path)
+    assert (code, out) == (2, "")
+    told = f"error: no row of f.csv has a label: was the column 'labels' filled in?{left_out}"
+    assert " ".join(err.split()) == told
+    assert not (tmp_path / "m.json").exists()
 
 
 def test_tables_in_a_pipe_are_not_squeezed(own):

@@ -5,6 +5,7 @@ Not called test_documents.py: pytest imports by base name here, and tests/test_d
 
 import io
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -190,6 +191,20 @@ def test_a_folder_is_no_file(tmp_path):
     folder.mkdir()
     with pytest.raises(DataFileError, match=r"folder\.txt cannot be read: Is a directory\.$"):
         list(read_documents(folder))
+
+
+@pytest.mark.parametrize("name", ["inbox", "inbox/1042.eml", "inbox/1043.EML"])
+def test_who_gives_a_folder_or_an_email_is_told_where_to_go(tmp_path, name):
+    (tmp_path / "inbox").mkdir()
+    with pytest.raises(DataFileError) as error:
+        list(read_documents(tmp_path / name))
+    _, told = str(error.value).split(f"; got {Path(name).name!r}. ")
+    assert told == (
+        "A folder of such files is read by `setscore batch`; how to make one file of e-mails (.eml) is shown in"
+        ' docs/how-to/documents.md, "Classify e-mail threads".'
+    )
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "documents.md"
+    assert "\n## Classify e-mail threads\n" in page.read_text(encoding="utf-8")
 
 
 def test_a_long_csv_field(rows):

@@ -14,7 +14,7 @@ from setscore.cli import options
 from setscore.cli.console import abstained, literal, progress, remark, results, show_labels, show_outcomes, watch_steps
 from setscore.datasets import Dataset, find_source, load_dataset
 from setscore.ensemble import BLENDS, blend_of
-from setscore.errors import SetScoreError, counted, truncation
+from setscore.errors import DataFileError, SetScoreError, counted, truncation
 from setscore.experiments import Outcome, Scored, cross_validated
 from setscore.experiments.evaluation import VALIDATION_SIZE
 from setscore.experiments.learning import (
@@ -222,12 +222,20 @@ def _pool(name: str | None, own: options.Own, data_dir: Path | None) -> Dataset:
             raise SetScoreError("labelled documents are needed: --file FILE, or a dataset (see `setscore datasets`).")
         if data_dir is not None:
             raise SetScoreError("--file stands alone: remove --data-dir.")
-        return own.load()
+        return _with_gold(own.load(), own)
     if own.file is not None:
         raise SetScoreError(f"--file stands alone: remove {name!r}.")
     source = find_source(name)
     found = load_dataset(source.name, source.validation, data_dir)
     return found.with_labels(found.labels.asked_by(own.label_text))
+
+
+def _with_gold(found: Dataset, own: options.Own) -> Dataset:
+    """The same; an error if no row has a label, as in the file of `setscore suggest` before it is filled in."""
+    if found.gold.any():
+        return found
+    asked = f"no row of {own.file} has a label: was the column {own.labels_column!r} filled in?"
+    raise DataFileError(" ".join([asked, *found.notes]))  # labels outside the inventory may have been ignored
 
 
 def _show(

@@ -69,7 +69,7 @@ def open_table(path: Path | RemoteFile, suffix: str | None = None, skip: int = 0
     """
     suffix = suffix or ending(path)
     if suffix not in FORMATS:
-        raise DataFileError(f"a file of documents ends in {', '.join(FORMATS)}; got {path.name!r}.")
+        raise DataFileError(f"a file of documents ends in {', '.join(FORMATS)}; got {path.name!r}.{_instead(path)}")
     try:
         path.open("rb").close()
     except OSError as error:
@@ -87,6 +87,17 @@ def open_table(path: Path | RemoteFile, suffix: str | None = None, skip: int = 0
         raise DataFileError(f"{path} is not {error.encoding.upper()}: {error.reason}. Save it as UTF-8.") from error
     except OSError as error:
         raise DataFileError(f"the file {path} cannot be read: {error.strerror or error}.") from error
+
+
+def _instead(path: Path | RemoteFile) -> str:
+    """Where to go with a folder or an e-mail, which people try first; else nothing."""
+    folder = isinstance(path, Path) and path.is_dir()
+    if not folder and path.suffix.lower() != ".eml":
+        return ""
+    return (
+        " A folder of such files is read by `setscore batch`; how to make one file of e-mails (.eml) is shown in"
+        ' docs/how-to/documents.md, "Classify e-mail threads".'
+    )
 
 
 def table_of(stream: TextIO, suffix: str | None = None) -> Table:

@@ -19,7 +19,8 @@ from setscore.records import BoolArray, FloatArray, IntArray
 
 FEW_EXAMPLES = 5  # below which what a label learned is not to be trusted
 DRAWS, SEED = 3, 13
-LEAST_CURVE = 20  # documents from which a curve says something
+LEAST_CURVE = 20  # documents from which a curve can be drawn
+LEAST_TOLD = 50  # documents from which its last step is more than noise, and is told in words
 SHOWN = 12  # labels that a line names
 CALIBRATED_ONLY, HONEST = "calibration only, cross-validated", "learned, cross-validated"
 CHOICES = {
@@ -120,7 +121,7 @@ def in_words(fitted: Fitted, points: Sequence[Point]) -> Iterator[str]:
     yield _learned(fitted)
     if fitted.known is None:
         return
-    if len(points) > 1:
+    if len(points) > 1 and len(fitted.known) >= LEAST_TOLD:
         yield _more(points, len(fitted.known))
     counts = fitted.known.gold.sum(axis=0)
     if few := [(name, int(n)) for name, n in zip(fitted.labels.names, counts, strict=True) if n < FEW_EXAMPLES]:
@@ -160,7 +161,8 @@ def _learned(fitted: Fitted) -> str:
     }
     most = max(held, key=held.__getitem__)
     aims = {"balanced": "both F1s alike", "micro_f1": "micro-F1", "macro_f1": "macro-F1"}
-    return f"learned mostly {most} ({held[most]:.0%} of the evidence). Decisions aim at {aims.get(aim, aim)}."
+    how = "mostly" if held[most] > 0.5 else "partly"
+    return f"learned {how} {most} ({held[most]:.0%} of the evidence). Decisions aim at {aims.get(aim, aim)}."
 
 
 def _more(points: Sequence[Point], documents: int) -> str:
@@ -170,4 +172,6 @@ def _more(points: Sequence[Point], documents: int) -> str:
     rate = gained / max(np.log2(last.documents / before.documents), 1e-9)
     if rate < 0.5:
         return f"{step}: more documents of this kind would bring little."
-    return f"{step}: {counted(documents, 'more document')} may bring about {rate / 2:.0f} to {rate:.0f} points."
+    least, most = round(rate / 2), max(round(rate), 1)
+    points_more = counted(most, "point") if least == most else f"{least} to {counted(most, 'point')}"
+    return f"{step}: {counted(documents, 'more document')} may bring about {points_more}."
