@@ -21,6 +21,9 @@ WRITTEN = [page for page in PAGES if page != README and page.parent.name != "res
 PARTS = ["Tutorial", "How-to guides", "Explanation", "Reference"]
 MOST_PAGES, MOST_WORDS, README_LINES = 15, 18_000, 130
 PROSE = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+CODE = ("src", "benchmarks", "recipes", "examples")
+NO_TEXT = {".pyc", ".onnx", ".jsonl"}  # .jsonl is data
+NAMED = re.compile(r"(?<![\w-])docs/(?!s\b)([\w./-]*\w)(?:#([\w-]+))?")  # docs/s is a speed
 NUMBERS_OF_NAMES = re.compile(r"Python 3\.11|Apache-2\.0|version 0\.\d|Micro-F1")
 
 
@@ -72,6 +75,27 @@ def test_links_lead_to_files_and_headings(page):
     assert missing == []
     lost = [f"{path.name}#{place}" for path, place in targets(page) if place and place not in places(path)]
     assert lost == []
+
+
+def lost_pages(text: str) -> list[str]:
+    """What a text names below docs/ and is not there, and pages that it names by a title, which nobody can check."""
+    lost = [named[0] for named in NAMED.finditer(text) if not (DOCS / named[1]).exists()]
+    named = [(DOCS / path, place) for path, place in NAMED.findall(text) if place]
+    lost += [f"{path.name}#{place}" for path, place in named if path.exists() and place not in places(path)]
+    return lost + re.findall(r"\(docs, [^)]*\)", text)
+
+
+def test_pages_that_code_names_are_there():
+    files = [path for folder in CODE for path in (ROOT / folder).rglob("*") if path.is_file()]
+    texts = {name(path): path.read_text(encoding="utf-8") for path in files if path.suffix not in NO_TEXT}
+    assert {file: lost for file, text in texts.items() if (lost := lost_pages(text))} == {}
+
+
+def test_a_page_that_is_gone_is_found():
+    there = "docs/results/gpu.md, docs/pictures, docs/how-to/labels.md#word-a-description and 3 docs/s."
+    assert lost_pages(there) == []
+    gone = "See docs/calibration.md. Or docs/how-to/labels.md#colours (docs, Calibration)."
+    assert lost_pages(gone) == ["docs/calibration.md", "labels.md#colours", "(docs, Calibration)"]
 
 
 def test_nothing_is_misspelt():

@@ -3,9 +3,11 @@ import re
 import shutil
 import sys
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from commands import invoke
 
 from setscore.datasets import DATASETS, card, development_slices, jigsaw, load_dataset, paper_slices, registry, reuters
 from setscore.datasets.source import descriptions
@@ -270,6 +272,31 @@ def test_a_card_says_what_one_must_know(name, tmp_path):
     ):
         assert part in text
     assert all(line == "" or line.startswith(("## ", "- ")) for line in lines)
+
+
+@pytest.fixture
+def homeless(monkeypatch):
+    """GoEmotions under another name, as if nobody had put its files anywhere."""
+    source = replace(
+        DATASETS["goemotions"], name="homeless", folder="letters", obtain="dev.tsv from its author", homes=()
+    )
+    monkeypatch.setitem(DATASETS, "homeless", source)
+
+
+@pytest.mark.usefixtures("homeless")
+def test_a_source_may_have_no_home():
+    code, out, err = invoke("datasets", "homeless")
+    assert (code, err) == (0, "")
+    assert "\n- Home: none, so the files are only got by hand\n- By hand: dev.tsv from its author\n" in out
+    with pytest.raises(DataFileError) as error:
+        load_dataset("homeless", "test")
+    assert str(error.value) == (
+        "homeless test: there is no home to fetch its files from. Get dev.tsv from its author. Put the files into"
+        " DATA/letters/ and pass data_dir=DATA (--data-dir DATA on the command line)."
+    )
+    code, _, err = invoke("evaluate", "homeless")
+    assert code == 2
+    assert "error: homeless validation: there is no home to fetch its files from. Get dev.tsv" in err
 
 
 def test_a_card_shows_what_was_counted(many):

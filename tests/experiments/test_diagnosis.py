@@ -155,6 +155,40 @@ def test_the_summary_says_what_was_planted():
     assert "too rarely, so calibrate" in in_words(rare, LABELS)
 
 
+class ByName(PlantedBackbone):
+    """The log-odds of a label stand at the end of its name; the first document gets half a point less."""
+
+    def affinity(self, document, label):
+        return float(label.split()[-1]) - (0.5 if document == TEXTS[0] else 0)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["oil 2", "K-417 -2.6"], "'K-417 -2.6' says yes to none of 12 documents; its highest probability is 0.07."),
+        (
+            ["oil 2", "K-417 -2.6", "K-9 -4", "even 0"],
+            "3 labels say yes to none of 12 documents, in brackets the highest probability of each:"
+            " 'K-9 -4' (0.02), 'K-417 -2.6' (0.07), 'even 0' (0.50).",
+        ),
+        (
+            [f"K -{number}" for number in range(1, 8)],
+            "7 labels say yes to none of 12 documents, in brackets the highest probability of each:"
+            " 'K -7' (0.00), 'K -6' (0.00), 'K -5' (0.01), 'K -4' (0.02), 'K -3' (0.05) and 2 more.",
+        ),
+    ],
+)
+def test_labels_that_say_yes_to_no_document_are_named(names, said):
+    labels = LabelSet.of(names)
+    words = in_words(measured(ByName(), None, labels=labels), labels)
+    assert f"whether that is right. {said} By its wording alone" in words
+
+
+def test_a_label_that_says_yes_to_some_documents_is_not_named():
+    labels = LabelSet.of(["oil 2", "sports 0.1"])  # no to the first document, yes to the others
+    assert "yes to none" not in in_words(measured(ByName(), None, labels=labels), labels)
+
+
 def test_without_gold_labels_the_rest_is_the_same():
     gold = np.array([[PlantedBackbone().affinity(text, name) > 2 for name in NAMES] for text in TEXTS])
     templates = ("express", "writer-expresses")

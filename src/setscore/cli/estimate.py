@@ -32,7 +32,7 @@ def estimate(
     ] = None,
     gpu: Annotated[
         str | None,
-        typer.Option(help="h200: from the measured table (docs, Speed on a GPU) instead of this machine."),
+        typer.Option(help="h200: from the measured table (docs/results/gpu.md) instead of this machine."),
     ] = None,
     asked: options.Model,
 ) -> None:

@@ -24,7 +24,8 @@ from setscore.records import LABEL_TEXTS, LabelSet
 from setscore.shortlist import shortlist_of
 
 CALIBRATION = (
-    f"{', '.join(calibrations.CALIBRATIONS)}; with options as in platt?objective=macro_f1&most=3 (docs, Calibration)."
+    f"{', '.join(calibrations.CALIBRATIONS)}; with options as in platt?objective=macro_f1&most=3"
+    " (docs/how-to/fitting.md)."
 )
 DataDir = Annotated[
     Path | None,

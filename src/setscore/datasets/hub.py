@@ -12,6 +12,8 @@ from setscore.errors import DataFileError, MissingExtraError
 
 def from_home(source: Source, split: str) -> Dataset:
     """A split from the first home that has it; what was wrong with the homes before it becomes a note."""
+    if not source.homes:
+        raise MissingFilesError(f"{source.name} {split}: there is no home to fetch its files from. {by_hand(source)}")
     failures: list[str] = []
     for home in source.homes:
         try:

@@ -54,9 +54,10 @@ class Source:
     sizes        documents of each split that it has, as published
     cardinality  labels per document, and where that was counted
     test_size    documents of the paper's test slice: the first ones of the test split
-    homes        on the Hugging Face Hub or elsewhere, in the order in which they are tried
+    obtain       how to get the files by hand, as the words after "Get", without a full stop
+    homes        on the Hugging Face Hub or elsewhere, in the order in which they are tried; empty where nothing can be
+                 fetched, and the files are only got by hand
     validation   the split that the validation documents are drawn from
-    obtain       how to get the files by hand
     differs      what differs from the paper, as sentences
     unchecked    what is taken from others' word, because it could not be looked at when this was written
     """
@@ -72,7 +73,7 @@ class Source:
     test_size: int
     read: Callable[[Path, str], Dataset]
     obtain: str
-    homes: tuple[Home | Archive, ...]
+    homes: tuple[Home | Archive, ...] = ()
     validation: str = "validation"
     differs: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
@@ -96,8 +97,6 @@ def described(source: str, *names: str) -> LabelSet:
 
 def card(source: Source, *measured: Dataset) -> list[str]:
     """Lines of Markdown about a source, with the counts of the datasets that were loaded from it."""
-    homes = "; else ".join(f"`{home.title()}`" for home in source.homes)
-    where = "Home, not on the Hugging Face Hub" if isinstance(source.homes[0], Archive) else "On the Hugging Face Hub"
     sizes = ", ".join(f"{split} {count:,}" for split, count in source.sizes.items())
     lines = [
         f"## {source.title} (`{source.name}`)",
@@ -106,7 +105,7 @@ def card(source: Source, *measured: Dataset) -> list[str]:
         f"- Licence: {source.licence}",
         f"- Documents: {sizes}",
         f"- Labels: {source.labels}; per document {source.cardinality}",
-        f"- {where}: {homes}",
+        f"- {_homes(source)}",
         f"- By hand: {source.obtain}",
         f"- Test slice of the paper: the first {source.test_size:,} documents of the test split",
     ]
@@ -117,3 +116,11 @@ def card(source: Source, *measured: Dataset) -> list[str]:
         lines += [f"| {d.split} | {len(d):,} | {len(d.labels)} | {d.cardinality:.2f} |" for d in measured]
         lines += ["", *(f"- {d.split}: {note}" for d in measured for note in d.notes)]
     return lines
+
+
+def _homes(source: Source) -> str:
+    """Where its files are fetched from, as a line of its card."""
+    if not source.homes:
+        return "Home: none, so the files are only got by hand"
+    where = "Home, not on the Hugging Face Hub" if isinstance(source.homes[0], Archive) else "On the Hugging Face Hub"
+    return f"{where}: {'; else '.join(f'`{home.title()}`' for home in source.homes)}"

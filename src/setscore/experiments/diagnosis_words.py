@@ -1,7 +1,9 @@
 """What a diagnosis found, in plain words: one paragraph, a sentence for each thing that was looked at."""
 
 import numpy as np
+from scipy.special import expit
 
+from setscore.errors import counted
 from setscore.experiments.diagnosis import MATCHED, Diagnosis, Probe, SlotBias
 from setscore.records import LabelSet
 
@@ -11,11 +13,13 @@ STRONG_MOVE = 0.1  # or a share of positives that a slot adds
 MANY = 1.5  # times as many positives as gold labels
 LITTLE_MASS = 0.5
 MANY_FLIPS = 0.05
+MOST_NAMED = 5  # labels in one sentence
 
 
 def in_words(found: Diagnosis, labels: LabelSet, other: Diagnosis | None = None) -> str:
     """The summary of one backbone, and what sets it apart from another one."""
-    sentences = [_level(found), *_labels(found, labels), _slots(found), *_wording(found), _mass(found)]
+    sentences = [_level(found), *_silent(found, labels), *_labels(found, labels), _slots(found)]
+    sentences += [*_wording(found), _mass(found)]
     if other is not None:
         sentences.append(beside(found.probe, other.probe))
     return " ".join(sentences)
@@ -32,6 +36,22 @@ def _level(found: Diagnosis) -> str:
     if gold > MANY * positives:
         return f"{said} where {gold:.1f} are gold: too rarely, so calibrate before you decide."
     return f"{said} where {gold:.1f} are gold."
+
+
+def _silent(found: Diagnosis, labels: LabelSet) -> list[str]:
+    """The labels that say yes to no document, those furthest from yes first: their words may mean nothing."""
+    highest = found.log_odds.max(axis=0)
+    silent = [int(i) for i in np.argsort(highest, kind="stable") if highest[i] <= 0]
+    if not silent:
+        return []
+    none = f"yes to none of {counted(len(found.log_odds), 'document')}"
+    shown = [(repr(labels.names[i]), f"{expit(highest[i]):.2f}") for i in silent[:MOST_NAMED]]
+    if len(silent) == 1:
+        ((name, probability),) = shown
+        return [f"{name} says {none}; its highest probability is {probability}."]
+    listed = ", ".join(f"{name} ({probability})" for name, probability in shown)
+    more = f" and {len(silent) - MOST_NAMED} more" if len(silent) > MOST_NAMED else ""
+    return [f"{len(silent)} labels say {none}, in brackets the highest probability of each: {listed}{more}."]
 
 
 def _labels(found: Diagnosis, labels: LabelSet) -> list[str]:
