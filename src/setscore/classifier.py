@@ -175,7 +175,7 @@ class SetScoreClassifier(TextClassifier):
         other = copy.copy(self)
         other.labels = LabelSet.of(labels)
         if hasattr(self, "fitted_"):
-            vectors = None if self.fitted_.readout is None else self.embed_labels(other.labels)
+            vectors = None if self.fitted_.readout is None else embed_documents(self._backbone(), other.labels.texts)
             other.fitted_ = self.fitted_.relabelled(other.labels, vectors)
         return other
 
@@ -220,10 +220,6 @@ class SetScoreClassifier(TextClassifier):
     def suggest(self, X: Iterable[Any], n: int = 20, *, progress: Progress | None = None) -> list[Suggestion]:
         """The `n` documents of `X` that are most worth labelling next, the best first. Then fit with them."""
         return suggest(self.classify(X, progress=progress, embed=True), n, self._state().known)
-
-    def embed_labels(self, labels: LabelSet) -> FloatArray:
-        """Unit vectors [m, d] of the labels' texts, as a read-out sees them."""
-        return embed_documents(self._backbone(), labels.texts)
 
     def score_documents(self, X: Iterable[Any], *, candidates: Candidates = None) -> Scores:
         """Log-odds of every label, or of each document's own `candidates`, and what it cost to ask them."""

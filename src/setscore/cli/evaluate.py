@@ -23,7 +23,7 @@ from setscore.cli.console import (
 )
 from setscore.errors import SetScoreError
 from setscore.experiments import PAPER_SETS
-from setscore.experiments.evaluation import Experiment, changed, measured_whole, with_labels
+from setscore.experiments.evaluation import Experiment, changed, measured_whole
 from setscore.experiments.learning import Learner
 from setscore.experiments.pictures import check_plots
 from setscore.experiments.report import Report, as_json, draw, paired, report, report_saved, score_parts
@@ -148,7 +148,7 @@ def evaluate(
                     with_oracles=whole,
                     blend=model.blend,
                     store=store,
-                    learner=_learner(asked, ready, learning[0]) if learning else None,
+                    learner=Learner.of(asked, _labels(ready), learning[0]) if learning else None,
                     progress=told,
                 )
             else:
@@ -181,11 +181,9 @@ def _classifier(model: options.Model, saved: Path | None, allow: Sequence[str] |
     return classifier
 
 
-def _learner(classifier: SetScoreClassifier, ready: Experiment, kind: str) -> Learner:
-    """What `fit` would learn with the calibration `kind` for the labels of an experiment, which its parts share."""
-    labels = next(iter(ready.parts.values())).labels
-    model = with_labels(changed(classifier, calibration=kind), labels)
-    return Learner(model.embed_labels(labels), model.aim(labels))
+def _labels(ready: Experiment) -> LabelSet:
+    """Of an experiment: all of its parts have the same."""
+    return next(iter(ready.parts.values())).labels
 
 
 def _show(made: Sequence[Report], group_column: str | None, *, per_label: bool) -> None:

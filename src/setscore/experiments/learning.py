@@ -8,14 +8,18 @@ from typing import Any
 import numpy as np
 
 from setscore import fitting
+from setscore.backbones import load_backbone
 from setscore.calibration.base import assign_folds
+from setscore.classifier import SetScoreClassifier
+from setscore.encoders import embed_documents
 from setscore.errors import SetScoreError, counted
+from setscore.experiments.evaluation import changed
 from setscore.experiments.pictures import new_figure, save_figure
-from setscore.experiments.scored import Outcome, Scored, measure_model
+from setscore.experiments.scored import Kind, Outcome, Scored, measure_model
 from setscore.fitting import Aim, Fitted, Known
 from setscore.metrics import decision_metrics
 from setscore.predictions import LEARNED
-from setscore.records import BoolArray, FloatArray, IntArray
+from setscore.records import BoolArray, FloatArray, IntArray, LabelSet
 
 FEW_EXAMPLES = 5  # below which what a label learned is not to be trusted
 DRAWS, SEED = 3, 13
@@ -47,6 +51,13 @@ class Learner:
 
     labels: FloatArray
     aim: Aim
+
+    @classmethod
+    def of(cls, classifier: SetScoreClassifier, labels: LabelSet, kind: Kind) -> "Learner":
+        """What `classifier` would learn for these labels with the calibration `kind`."""
+        model = changed(classifier, labels=labels, calibration=kind)
+        backbone = load_backbone(model.backbone, attention=model.attention, verbalizer=model.verbalizer)
+        return cls(embed_documents(backbone, labels.texts), model.aim())
 
 
 def learned(validation: Scored, test: Scored, learner: Learner) -> Outcome:
