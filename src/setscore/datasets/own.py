@@ -1,6 +1,7 @@
 """A user's own documents with labels as a Dataset, and the inventory as users write it."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -81,7 +82,7 @@ def load_files(
     A row without a usable text is left out and named in `notes`, and rows that `setscore classify` could not read and
     marked so, with an "error" and without a text, are counted there. A row without labels that can be read is an error,
     and so is a label outside the inventory, which may be a slip of the pen; `ignore_unknown` leaves such labels out and
-    notes them.
+    notes them. One that differs from exactly one label only in capitals is that label, which is noted.
     """
     path = Path(texts_file)
     if separator == "":
@@ -111,13 +112,14 @@ def load_files(
         notes += (left_out(blank, len(rows)),)
     if not entries:
         raise DataFileError(f"{path} holds no documents. {notes[-1] if blank else ''}".strip())
+    found, respelt = _as_in_the_inventory(found, inventory.names)
     try:
         gold, ignored = _gold(found, inventory, separator, ignore_unknown=ignore_unknown)
     except LabelError as error:
         raise LabelError(f"{path}: {error}") from error
     texts, ids = tuple(entry.text for entry in entries), tuple(entry.id for entry in entries)
     groups = () if group_column is None else tuple(entry.group for entry in entries)
-    return Dataset(name or path.name, split, texts, ids, inventory, gold, notes + ignored, groups)
+    return Dataset(name or path.name, split, texts, ids, inventory, gold, notes + respelt + ignored, groups)
 
 
 def parse_labels(text: str) -> LabelSet:
@@ -144,6 +146,28 @@ def split_names(text: str, *, separator: str | None = None, known: frozenset[str
         bars = "|" in text and not any("|" in name for name in known)
         separator = "|" if bars else ","
     return [part.strip() for part in text.split(separator) if part.strip()]
+
+
+def _as_in_the_inventory(
+    entries: Mapping[int, Entry], names: Sequence[str]
+) -> tuple[dict[int, Entry], tuple[str, ...]]:
+    """Gold labels spelt as the one label from which they differ only in capitals, and a note that counts those."""
+    known, alike = frozenset(names), Counter(name.casefold() for name in names)
+    only = {name.casefold(): name for name in names if alike[name.casefold()] == 1}
+    spelt = {
+        label: label if label in known else only.get(label.casefold(), label)
+        for entry in entries.values()
+        for label in entry.labels
+    }
+    made = {n: replace(entry, labels=tuple(spelt[label] for label in entry.labels)) for n, entry in entries.items()}
+    changed = [label for entry in entries.values() for label in entry.labels if spelt[label] != label]
+    if not changed:
+        return made, ()
+    differ = f"{counted(len(changed), 'gold label')} {plural(len(changed), 'differs', 'differ')}"
+    first = f"{brief(changed[0])} was read as {brief(spelt[changed[0]])}"
+    return made, (
+        f"{differ} from a label only in capitals and {plural(len(changed), 'counts', 'count')} as it: {first}.",
+    )
 
 
 def _gold(
@@ -176,7 +200,8 @@ def _hint(unknown: set[str], names: Sequence[str], separator: str | None) -> str
     """What may be the matter if gold labels are unknown: capitals, or the sign between labels; else nothing."""
     plain = {name.casefold(): name for name in names}
     if near := next((label for label in sorted(unknown) if label.casefold() in plain), None):
-        return f" {brief(near)} differs from the label {brief(plain[near.casefold()])} only in capitalization."
+        one = brief(plain[near.casefold()])
+        return f" {brief(near)} differs from more than one label only in capitals, as from {one}."
     sign = separator or "|"
     for name in names:
         parts = {part.strip() for part in name.split(sign)}
