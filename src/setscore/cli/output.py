@@ -365,7 +365,7 @@ class Bars:
 
 def fitted_thresholds(model: SetScoreClassifier) -> dict[str, float]:
     """By label; none where nothing was fitted."""
-    if model.regime == ZERO_SHOT:
+    if not hasattr(model, "fitted_") or model.regime == ZERO_SHOT:
         return {}
     return dict(zip(map(str, model.classes_), model.current_calibration().thresholds_.tolist(), strict=True))
 
