@@ -50,7 +50,7 @@ def tables(page):
 
 
 def test_all_rooms_have_something_to_run():
-    assert Counter(path.parent.name for path in RUN) == {"pages": 5, "speed": 4, "studies": 8}
+    assert Counter(path.parent.name for path in RUN) == {"pages": 5, "speed": 5, "studies": 8}
 
 
 IMPORT_ALL = """
@@ -306,9 +306,9 @@ def test_the_page_of_results_has_every_part(capsys, scores):
         "## Expected calibration error", "## Beside the paper", "## Guarantees"
     ]  # fmt: skip
     rows, gaps, errors, beside, guarantees = tables(page)
-    assert [row[0] for row in rows[1:4]] == ["auto", "paper", "threshold 0.5"]
+    assert [row[0] for row in rows[1:5]] == ["auto", "paper", "learned", "threshold 0.5"]
     assert gaps[1][1] == gaps[1][2]  # the mean over one set
-    assert [row[0] for row in errors[1:]] == ["raw", "auto", "paper", "threshold 0.5"]
+    assert [row[0] for row in errors[1:]] == ["raw", "auto", "paper", "learned", "threshold 0.5"]
     assert [row[0] for row in guarantees] == ["promised recall", "0.8", "0.9"]
     printed = [paper.printed("main", "llada_instruct_per_label", DATASET, measure) for measure in ("micro", "macro")]
     assert ["LLaDA-8B-Instruct, per label (paper)", f"{printed[0]} / {printed[1]}"] in beside

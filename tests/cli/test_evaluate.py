@@ -533,7 +533,7 @@ def test_what_a_blend_would_give_is_shown_beside_auto(own):
     assert "own.csv blend='own-cosine': embedding; 10 documents" in err
     assert "auto + own-cosine: the model's own sentence embedding has a say too" in out
     rows = [row["name"] for row in json.loads((own / "both.json").read_text())["datasets"]["own.csv"]["rows"]]
-    assert rows[:4] == ["auto", "threshold 0.5", "auto + own-cosine", "label prior"]
+    assert rows[:5] == ["auto", "learned", "threshold 0.5", "auto + own-cosine", "label prior"]
     code, out, _ = invoke("evaluate", *OWN, *options, "--calibration", "auto", "--no-yardsticks", folder=own)
     assert (code, "own-cosine" in out) == (0, False)
 
