@@ -131,6 +131,7 @@ def test_other_ways_of_asking_learn_too(options):
 
 
 # Bad input: what comes of it, as a line or as a sensible result. None warns or fails later on.
+MANY = [f"topic number {number}" for number in range(30)]  # more labels than documents, beside the usual two
 BAD = {
     "one document": (TEXTS[:1], GOLD[:1], "zero-shot"),
     "no gold label at all": (TEXTS, [[]] * len(TEXTS), "zero-shot"),
@@ -143,6 +144,7 @@ BAD = {
         [["print"], ["access"]] * 3 + GOLD[1:7],
         "learned",
     ),
+    "more labels than documents": (TEXTS[:4], [["print"], ["print"], [], []], "learned"),
     "two documents": (TEXTS[1:3], GOLD[1:3], "learned"),
 }
 
@@ -151,23 +153,21 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_gives_a_sensible_result(case):
     texts, gold, regime = BAD[case]
-    found = classifier().fit(texts, [["print"]] * len(texts) if gold is None else gold)
+    model = classifier()
+    if case == "more labels than documents":
+        model.set_params(labels={**LABELS, **dict.fromkeys(MANY)})
+    found = model.fit(texts, [["print"]] * len(texts) if gold is None else gold)
     assert found.regime == regime
     probabilities = found.predict_proba(TEXTS)
     assert np.isfinite(probabilities).all()
+    if case == "more labels than documents":
+        assert probabilities[:, 2:].mean() < 0.5  # none of them has an example
     if case == "duplicates with conflicting labels":
         assert (abs(found.predict_proba(TEXTS[:1]) - 0.5) < 0.45).all()  # as unsure as its gold is
     if case == "all positive":
         assert (probabilities > 0.5).all()
     if regime == "zero-shot":
         np.testing.assert_array_equal(probabilities, classifier().predict_proba(TEXTS))
-
-
-def test_more_labels_than_documents():
-    labels = [f"topic number {number}" for number in range(30)] + ["print"]
-    found = SetScoreClassifier(labels, store=STORE).fit(TEXTS[:4], [["print"], ["print"], [], []])
-    assert found.regime == "learned"
-    assert np.isfinite(found.predict_proba(TEXTS)).all()
 
 
 @pytest.mark.parametrize(

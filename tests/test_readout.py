@@ -136,3 +136,14 @@ def test_a_read_out_of_other_labels_is_refused():
 def test_an_unknown_head_is_named():
     with pytest.raises(SetScoreError, match=r"unknown head 'aut'. Did you mean 'auto'\? Known: auto, none"):
         SetScoreClassifier(["a"], head="aut").fit(["b", "c"], [["a"], []])
+
+
+def test_a_cosine_that_misleads_is_left_out_and_one_that_helps_is_not():
+    """Label texts point the wrong way in `made`; with texts that point right, the shared numbers take the cosine up."""
+    scores, vectors, wrong, gold = made(60, seed=4)
+    right = wrong[::-1].copy()
+    misled, _ = readout.fit(scores, vectors, wrong, gold)
+    helped, _ = readout.fit(scores, vectors, right, gold)
+    assert abs(misled.shared[3]) < 0.2 * abs(helped.shared[3])
+    test = made(400, seed=9)
+    assert loss(helped.log_odds(*test[:2]), test[3]) < loss(misled.log_odds(*test[:2]), test[3])

@@ -69,3 +69,24 @@ def test_none_of_none_and_less_than_one():
     assert chosen(candidates(np.zeros((0, 2)), np.zeros((0, 3))), 5) == []
     with pytest.raises(SetScoreError, match="at least one document is to be suggested, got n=0"):
         chosen(candidates([[0.5, 0.5]]), 0)
+
+
+def test_a_third_of_ten_and_more_are_drawn_at_random_and_say_so():
+    doubtful = np.full((30, 2), 0.02)
+    doubtful[:8] = 0.5
+    found = candidates(doubtful)
+    drawn = [[place for place, one in enumerate(chosen(found, n)) if "at random" in one.reasons[0]] for n in (9, 12)]
+    assert drawn == [[], [2, 5, 8, 11]]
+    twelve = chosen(found, 12)
+    assert len({one.index for one in twelve}) == 12
+    assert twelve == chosen(found, 12)  # the draw is seeded
+    assert twelve[0].index < 8  # the first is one of those in doubt
+
+
+def test_neither_copies_nor_what_cannot_be_read_are_drawn():
+    vectors = np.repeat(np.eye(6), 3, axis=0)  # six texts, each three times
+    found = candidates(np.full((18, 2), 0.3), vectors, errors=[0, 1, 2])
+    taken = [one.index for one in chosen(found, 12)]
+    assert len(taken) == 5
+    assert len({row // 3 for row in taken}) == 5
+    assert min(taken) > 2

@@ -25,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy.special import expit
+from threadpoolctl import threadpool_limits
 
 if not __package__:  # run as a file
     sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -97,7 +98,8 @@ def over_draws(method: Method, one: Labelled, size: int, draws: int = DRAWS, *, 
     for number in range(draws if size else 1):
         order = np.random.default_rng([number, size]).permutation(one.choice if within else one.pool)
         known, measured = order[:size], order[size:] if within else one.held
-        with warnings.catch_warnings():
+        # Matrices are small: on a machine that others use, threads that wait for each other take many times as long.
+        with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
             warnings.simplefilter("ignore")
             decisions, probabilities = method(one, known, measured)
         gold = one.gold[measured]

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from slices import f1, slices
 
-from setscore.calibration.base import best_cut, best_thresholds, halfway, steady_thresholds
+from setscore.calibration.base import best_cut, best_thresholds, expected_thresholds, halfway, steady_thresholds
 
 PROBABILITIES = st.one_of(st.integers(0, 10).map(lambda i: i / 10), st.floats(0, 1))
 
@@ -171,3 +171,19 @@ def test_other_objectives_are_as_before(objective):
     p, gold = np.array([[0.9, 0.2], [0.4, 0.7]]), np.array([[True, False], [False, True]])
     some = (p, gold, np.ones_like(gold), objective)
     np.testing.assert_array_equal(steady_thresholds(*some), best_thresholds(*some))
+
+
+def test_a_label_without_gold_documents_has_a_cut_of_its_own_by_the_documents_it_was_asked_of():
+    """With one cut for all it would never be found; with few documents it stays near the common one."""
+    rng = np.random.default_rng(3)
+    cuts = {}
+    for n in (5, 400):
+        probabilities = np.column_stack([rng.beta(2, 2, n), rng.beta(0.2, 8, n)])
+        gold = np.column_stack([rng.random(n) < probabilities[:, 0], np.zeros(n, dtype=bool)])
+        asked = np.ones(gold.shape, dtype=bool)
+        found, common = expected_thresholds(probabilities, gold, asked, "balanced")
+        cuts[n] = found[1] / common
+        never = expected_thresholds(probabilities, gold, asked & [True, False], "balanced")[0]
+        assert never[1] == pytest.approx(common, rel=0.2)
+    assert cuts[400] < 0.8
+    assert cuts[5] > cuts[400]

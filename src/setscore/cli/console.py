@@ -22,11 +22,13 @@ from setscore.experiments import Outcome, Spread, Summary
 from setscore.experiments.pairs import Pair
 from setscore.experiments.report import WHOLE, Report
 from setscore.experiments.scored import UNFITTED
+from setscore.predictions import LEARNED
 
 WIDTH = 120  # of tables in a file or a pipe, where no terminal sets it
 ECE = "ECE: how far probabilities are from the truth, 0 is best; raw: before the calibration."
 LEGEND = {  # by how the name of a row begins
     UNFITTED: f"{UNFITTED}: before anything is fitted; auto, paper and the like: calibrated on labelled documents.",
+    LEARNED: "learned: what `fit` learns from the same documents on top of the scores, its default.",
     "auto + ": "auto + own-cosine: the model's own sentence embedding has a say too, as with --blend own-cosine.",
     "label prior": "label prior: the labels' own rates, without reading a text.",
     "every label": "every label: all labels for all documents.",
