@@ -14,8 +14,7 @@ The model's weights are never touched. Before `fit` two numbers that belong to t
 a temperature, and how much the labels of a document compete (`competition`: once one label is likely, the others need
 stronger evidence; 0 treats labels independently). `fit` replaces both with values learned from labelled documents.
 
-    Document -> [Shortlist] -> Template -> Query -> Backbone -> Scores
-             -> [Ensemble] -> [Read-out] -> Calibration -> Prediction
+    Document -> [Shortlist] -> Query -> Backbone -> Scores -> [Ensemble] -> [Read-out] -> Calibration -> Prediction
 
 What stands in brackets is optional: a shortlist asks only the labels nearest to a document (`shortlist`), an ensemble
 mixes in a cosine of sentence embeddings (`blend`), a read-out is what `fit` learned on top of the scores (`head`).
@@ -79,8 +78,7 @@ class SetScoreClassifier(TextClassifier):
     competition     how much labels compete before `fit`: 0 treats them independently; None is the model's own number
     head            what `fit` learns on top of the scores: "readout", if there are enough documents, or "none"; "auto"
                     is "readout" with the calibration "auto" and "none" with one that is named, such as "paper"
-    objective       the metric to optimise: "micro_f1", "macro_f1" or "balanced"; None is "balanced" with a read-out and
-                    the calibration's own choice without one
+    objective       to optimise: "micro_f1", "macro_f1" or "balanced"; None: "balanced" with a read-out, else "micro_f1"
     store           a folder that keeps every answer of the model, so that nothing is asked twice; never saved
     """
 
@@ -124,18 +122,14 @@ class SetScoreClassifier(TextClassifier):
         self.store = store
 
     def fit(self, X: Iterable[Any], y: Any = None, *, progress: Progress | None = None) -> Self:
-        """Learns from documents `X` with gold `y`: an indicator matrix or lists of names. The model stays as it is.
-
-        The scores of all documents come first; from them and the gold labels `fitting.conclude` learns the weight of a
-        blend, then a read-out, then the calibration of what these give.
-        """
+        """Learns from `X` with gold `y` (a matrix or lists of names) a blend's weight, a read-out and a calibration."""
         embed = fitting.learns(self.head, self.calibration)
         texts = [document.text for document in as_documents(X)]
         labels = LabelSet.of(names_in(y) if self.labels is None else self.labels)
         gold = None if y is None else labels.gold(y, len(texts))  # the calibration "bias" needs no gold
         backbone = self._backbone()
         shortlist = None if self.shortlist is None else remember(self.shortlist, texts, labels, gold)
-        learned = self._learn_scorer(backbone, texts, labels, gold)
+        learned = self._prime(backbone, texts, labels, gold)
         start = replace(self._unfitted(labels), learned=learned, shortlist=shortlist, identity=backbone.identity)
         self.fit_scores_ = self._method(backbone, start, embed=embed)(texts, labels, progress=progress)
         members = self._members(start, self.fit_scores_, texts)
@@ -146,26 +140,18 @@ class SetScoreClassifier(TextClassifier):
         return self
 
     def partial_fit(self, X: Iterable[Any], y: Any, *, progress: Progress | None = None) -> Self:
-        """Learns from more documents together with the first ones, which are not scored again.
-
-        A shortlist, and a scorer that learns, stay as `fit` made them.
-        """
+        """Learns from these and the first documents, which are not scored again; a shortlist stays as `fit` made it."""
         if not hasattr(self, "fitted_"):
             return self.fit(X, y, progress=progress)
         state = self.fitted_
         if state.known is None:
-            raise SetScoreError(
-                "the documents that this classifier was fitted on were not kept: call fit with all documents."
-            )
+            raise SetScoreError("the documents of the first `fit` were not kept: call fit with all documents.")
         texts = [document.text for document in as_documents(X)]
         gold = state.labels.gold(y, len(texts))
         backbone = self._backbone()
         if state.identity != backbone.identity:
-            raise SetScoreError(
-                "the model has changed since `fit`, and scores of two models do not mix: call fit again."
-            )
-        method = self._method(backbone, state, embed=state.known.embedded)
-        scores = method(texts, state.labels, progress=progress)
+            raise SetScoreError("the model has changed since `fit`; scores of two models do not mix: call fit again.")
+        scores = self._method(backbone, state, embed=state.known.embedded)(texts, state.labels, progress=progress)
         more = Known.of(self._members(state, scores, texts), gold, scores.vectors)
         self.fitted_ = self._conclude(backbone, state, state.known.and_more(more))
         return self
@@ -182,10 +168,7 @@ class SetScoreClassifier(TextClassifier):
     def classify(
         self, X: Iterable[Any], *, candidates: Candidates = None, progress: Progress | None = None, embed: bool = False
     ) -> Predictions:
-        """One pass from documents to predictions. A document that cannot be scored gets an error in its place.
-
-        With `embed` the documents' sentence embeddings come along, as `scores.vectors`.
-        """
+        """One pass from documents to predictions; what cannot be scored is an error. `embed` adds `scores.vectors`."""
         state = self._state()
         documents, errors = readable(X, state.labels)
         texts = [document.text for document in documents]
@@ -357,9 +340,7 @@ class SetScoreClassifier(TextClassifier):
         return backbone if self.store is None else CachedBackbone(backbone, open_store(self.store))
 
     def _method(self, backbone: Backbone, state: Fitted, *, embed: bool) -> Ask:
-        """How texts and labels become scores. With `embed` sentence embeddings come too: per-label scoring takes them
-        out of the same pass, and `ask_embedded` adds them where a scorer has none.
-        """
+        """How texts and labels become scores; with `embed` sentence embeddings too, in the same pass if possible."""
         scorer = self._scorer(state.learned)
         ask: Ask = partial(scorer.score, backbone)
         if embed and isinstance(scorer, scorers.PerLabelScorer):
@@ -368,9 +349,7 @@ class SetScoreClassifier(TextClassifier):
             ask = partial(ask_shortlisted, state.shortlist, ask)
         return partial(ask_embedded, ask, backbone) if embed else ask
 
-    def _learn_scorer(
-        self, backbone: Backbone, texts: list[str], labels: LabelSet, gold: BoolArray | None
-    ) -> dict[str, Any]:
+    def _prime(self, backbone: Backbone, texts: list[str], labels: LabelSet, gold: BoolArray | None) -> dict[str, Any]:
         """What a scorer that starts from another one's decisions (its seed) learns of them; most learn nothing."""
         scorer = self._scorer({})
         if not isinstance(scorer, scorers.Learner):
@@ -379,9 +358,7 @@ class SetScoreClassifier(TextClassifier):
         return fitting.learn(scorer, start.log_odds, gold, self.calibration)
 
     def _checked(self, X: Iterable[Any], candidates: Candidates) -> Predictions:
-        """Predictions where every document must be scored: an error names those that cannot be, a warning counts
-        truncated ones.
-        """
+        """Predictions where every document must be scored: an error names the others, a warning counts cut ones."""
         predictions = self.classify(X, candidates=candidates).checked()
         predictions.scores.warn()
         return predictions

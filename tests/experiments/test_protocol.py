@@ -238,8 +238,8 @@ def test_rows_of_the_commands_carry_the_word_in_tables_and_files(tmp_path):
         return shown, found
 
     shown, found = words("evaluate", "--calibration", "auto,paper", "--no-yardsticks")
-    assert [(row["name"], row["protocol"]) for row in found["rows"]][:3] == [
-        ("auto", "setscore"), ("paper", "setscore"), ("threshold 0.5", "setscore")]  # fmt: skip
+    names = ["auto", "paper", "learned", "threshold 0.5"]
+    assert [(row["name"], row["protocol"]) for row in found["rows"]][:4] == [(name, "setscore") for name in names]
     shown, found = words("evaluate", "--calibration", "auto,paper", "--long-documents", "truncate", "--no-yardsticks")
     assert [row["protocol"] for row in found["rows"]][:3] == ["setscore", "paper", "setscore"]
     assert "protocol" in shown.splitlines()[0]
