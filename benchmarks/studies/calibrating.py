@@ -8,7 +8,7 @@
 For every seed (13, 17, 23) some of the 200 validation documents are drawn three times, the calibration `auto` is fitted
 on them and measured on the development documents outside of the 200. "0" is what stands in before `fit`. With --within
 it is measured on the rest of the 200 instead, for choosing between ways to calibrate: --steady compares how little the
-observed best threshold counts beside the expected one (`setscore.calibration.base`). --blend mixes in the model's
+observed best threshold counts beside the expected one (`setscore.calibration.thresholds`). --blend mixes in the model's
 own cosine, with weights from the same few documents.
 """
 

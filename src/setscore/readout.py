@@ -25,7 +25,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from setscore.errors import SetScoreError
@@ -237,6 +236,8 @@ def _fit_each(part: _Slice, numbers: FloatArray, held: FloatArray, start: FloatA
 
     The shared `numbers` stay; `held` [r + 1] are the precisions, and what is held infinitely stays as it is.
     """
+    from scipy.optimize import minimize  # here: who only classifies need not wait for it
+
     gold, asked, offset = part.gold, part.asked, part.shared @ numbers
     free = np.isfinite(held)
     x = np.column_stack([part.coordinates, np.ones(len(gold))])[:, free]

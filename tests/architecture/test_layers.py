@@ -267,7 +267,12 @@ def test_every_lazy_name_resolves_and_type_checkers_see_the_same():
     ("statement", "absent"),
     [
         ("import setscore", ["torch", "sklearn", "onnxruntime", "numpy", "scipy", "tokenizers"]),
-        ("from setscore import SetScoreClassifier", ["torch", "onnxruntime", "typer"]),
+        ("from setscore import SetScoreClassifier", ["torch", "sklearn", "pandas", "onnxruntime", "typer"]),
+        ("from setscore.cli import main", ["torch", "sklearn", "pandas", "onnxruntime", "pyarrow", "fastapi"]),
+        (
+            "from setscore import SetScoreClassifier; SetScoreClassifier(['oil', 'tea']).classify(['Oil rose.'])",
+            ["torch", "sklearn", "pandas"],
+        ),
     ],
 )
 def test_imports_stay_cheap(tmp_path, statement, absent):

@@ -5,20 +5,21 @@
 Everything is fitted on a few hundred labelled documents; the model's weights are never touched.
 """
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 
-from setscore.calibration.base import SEED, Calibration, check_objective, fingerprint, options_from
+from setscore.calibration.base import SEED, Calibration, fingerprint, options_from
 from setscore.calibration.bias import BiasCalibration
 from setscore.calibration.conformal import ConformalCalibration
 from setscore.calibration.isotonic import IsotonicCalibration
 from setscore.calibration.paper import PaperCalibration
 from setscore.calibration.platt import LearnedCalibration, LevelledCalibration, PlattCalibration
 from setscore.calibration.temperature import ShrunkCalibration, TemperatureCalibration, UnfittedCalibration
+from setscore.calibration.thresholds import check_objective
 from setscore.errors import SetScoreError, unknown_name
 from setscore.metrics import objective_value
 from setscore.named import split_options
@@ -156,8 +157,7 @@ def make(kind: "str | dict[str, Any] | Calibration") -> Calibration:
     `describe` gave it; or a copy of an object.
     """
     if isinstance(kind, Calibration):
-        copy: Calibration = clone(kind)
-        return copy
+        return type(kind)(**copy.deepcopy(kind.get_params(deep=False)))
     if isinstance(kind, str) and kind in CALIBRATIONS:
         return CALIBRATIONS[kind]()
     name, given = split_options(kind, "calibration") if isinstance(kind, str) else (kind["name"], kind["options"])

@@ -14,7 +14,6 @@ import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from setscore.calibration.base import SEED, Calibration
 from setscore.calibration.platt import PlattCalibration
@@ -107,7 +106,7 @@ class ConformalCalibration(Calibration):
             raise SetScoreError(f"level and confidence lie between 0 and 1, got {self.level} and {self.confidence}.")
 
     def state(self) -> dict[str, Any]:
-        check_is_fitted(self)
+        self._check_fitted()
         fitted = {key: getattr(self, key) for key in ("choice_", "fingerprint_", "left_out_", "cut_")}
         fitted["thresholds_"] = self.thresholds_.tolist()
         options = self.get_params(deep=False)

@@ -4,7 +4,6 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.special import logit
-from sklearn.isotonic import IsotonicRegression
 
 from setscore.calibration.base import Calibration
 from setscore.calibration.temperature import best_temperature
@@ -30,6 +29,8 @@ class IsotonicCalibration(Calibration):
                 f"temperature {self.temperature_:.3g}: {positives} gold and {len(y) - positives} other pairs are too"
                 f" few for isotonic regression, which takes {LEAST_PAIRS} of each"
             )
+        from sklearn.isotonic import IsotonicRegression
+
         fitted = IsotonicRegression(y_min=EDGE, y_max=1 - EDGE, out_of_bounds="clip").fit(u, y)
         self.knots_, self.values_ = fitted.X_thresholds_, fitted.y_thresholds_
         return f"isotonic regression with {len(self.knots_)} knots"

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import expit, logsumexp
 
 from setscore.calibration.base import Calibration
@@ -194,6 +193,8 @@ def _cuts(log_odds: FloatArray, gold: BoolArray) -> FloatArray:
 
 def best_temperature(log_odds: FloatArray, gold: BoolArray) -> float:
     """The T that makes the gold answers most likely; 1 when there is nothing to learn from."""
+    from scipy.optimize import minimize_scalar  # here: who only classifies need not wait for it
+
     if gold.size == 0 or gold.all() or not gold.any():
         return 1.0
     signed = np.where(gold, log_odds, -log_odds)

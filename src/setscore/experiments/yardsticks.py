@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
-from setscore.calibration.base import best_thresholds
+from setscore.calibration.thresholds import best_thresholds
 from setscore.datasets import Dataset
 from setscore.encoders import ENCODER, Encode, load_encoder
 from setscore.ensemble import cosines
@@ -85,6 +84,8 @@ def cosine(validation: Scored, test: Scored, kinds: Sequence[Kind]) -> list[Outc
     A cosine is no log-odds, so a logistic regression on all validation pairs makes it one first: slope times cosine
     plus bias, the same for every label, which leaves every order as it was.
     """
+    from sklearn.linear_model import LogisticRegression
+
     to_log_odds = LogisticRegression(C=1e6)  # two numbers from thousands of pairs need no regularisation
     if validation.gold.any() and not validation.gold.all():
         to_log_odds.fit(validation.log_odds.reshape(-1, 1), validation.gold.ravel())
