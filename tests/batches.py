@@ -26,7 +26,8 @@ ASK = ("--labels", ",".join(LABELS), "--backbone", "fake")
 NOBODY = 65534
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["setscore.cli", "pyarrow.parquet"])  # what takes seconds to load
+# What takes seconds to load, and what nobody may not read where Python lies in a closed folder.
+_context.set_forkserver_preload(["setscore.cli", "pyarrow.parquet", "pydantic.main", "zoneinfo"])
 
 
 def text(number: int) -> str:
