@@ -22,6 +22,7 @@ TESTS = Path(__file__).parent
 SLOW = (
     "recipes/test_training.py", "test_documents.py", "test_benchmarks.py", "test_unchanged.py", "test_bad_input.py",
     "test_scorer_results.py", "test_everyday.py", "test_board.py", "test_sklearn_checks.py", "backbones/test_mini.py",
+    "test_learning.py", "backbones/test_identity.py", "backbones/test_cached.py", "datasets/test_archive.py",
     "backbones/native*", "backbones/test_masked_*", "backbones/test_shelf.py", "backbones/test_llama_cpp*",
     "baselines*", "recipes*", "batch*", "store/test_processes.py", "scorers/test_reading.py",
     "server/test_serve_command.py", "server/test_page.py", "server/test_clients.py", "server/test_projects.py",
