@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from setscore import __version__
-from setscore.backbones import load_backbone
+from setscore.backbones import Backbone, load_backbone
 from setscore.experiments import paper
 
 ROOT = Path(__file__).parents[1]
@@ -55,9 +55,12 @@ def write_json(path: Path | None, content: Any) -> None:
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def measured(backbone: str) -> dict[str, str]:
+def measured(backbone: str | Backbone) -> dict[str, str]:
     """What numbers were measured with; a page that shows them is stale when the package has other weights."""
-    return {"backbone": backbone, "identity": load_backbone(backbone).identity, "setscore": __version__}
+    if isinstance(backbone, str):
+        return {"backbone": backbone, "identity": load_backbone(backbone).identity, "setscore": __version__}
+    about = f"{backbone.spec.name}, float weights"
+    return {"backbone": about, "identity": backbone.identity, "setscore": __version__}
 
 
 def timed(work: Callable[[], T], *, clock: Callable[[], float] = time.perf_counter) -> tuple[T, float]:

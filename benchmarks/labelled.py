@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks.common import tell
 from setscore import SetScoreClassifier
+from setscore.backbones import Backbone
 from setscore.encoders import ENCODER, embed_documents, load_encoder, unit
 from setscore.errors import MissingExtraError
 from setscore.experiments.evaluation import prepare
@@ -54,7 +55,16 @@ class Labelled:
         return np.concatenate([self.choice, np.arange(CHOICE + len(self.held), len(self.gold))])
 
 
-def labelled(name: str, data_dir: Path, folder: Path, backbone: str, *, within: bool = False) -> Labelled:
+def chosen(name: str, weights: Path | None) -> str | Backbone:
+    """The model that is asked: a packaged one by its name, or float weights of the recipe, on a GPU if there is one."""
+    if weights is None:
+        return name
+    from recipes.floats import FloatBackbone
+
+    return FloatBackbone(weights)
+
+
+def labelled(name: str, data_dir: Path, folder: Path, backbone: str | Backbone, *, within: bool = False) -> Labelled:
     """A set from the folder; what is not there yet is asked first, which takes minutes, of EURLEX half an hour.
 
     Rows are in the order of the draw of seed 13, so the validation documents come first; `within` wants no others.

@@ -10,55 +10,24 @@ A GPU takes two minutes; on a CPU leave out --exact.
 """
 
 import argparse
-import hashlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import load_file
 
 from benchmarks.saved import saved_pool
-from recipes.model import Mini, build
+from recipes.floats import FloatBackbone
 from setscore import SetScoreClassifier
 from setscore.backbones import Attention
-from setscore.backbones.asking import Documents
-from setscore.backbones.mini import MiniBackbone
 from setscore.calibration import make
 from setscore.datasets.dataset import draw_rows
 from setscore.errors import TruncationWarning
 from setscore.experiments import PAPER_SETS, prepare
 from setscore.metrics import decision_metrics
-from setscore.prompts import Verbalizer
 
 SEEDS, FITTED = (13, 17, 23), 200
-
-
-class FullPrecision(MiniBackbone):
-    """The same prompts and batches, computed by the training code in fp32."""
-
-    def __init__(self, model: Mini, attention: Attention) -> None:
-        super().__init__(attention=attention, verbalizer=Verbalizer("yes", "no"))
-        self.model = model
-
-    def weights(self) -> dict[str, str]:
-        """Other numbers than the packaged graph's: their own digest, so that no store mixes up their answers."""
-        digest = hashlib.sha256()
-        for name, values in sorted(self.model.state_dict().items()):
-            digest.update(name.encode() + values.detach().float().cpu().numpy().tobytes())
-        return {"weights": digest.hexdigest(), "dtype": "fp32"}
-
-    @torch.no_grad()
-    def _logits(self, documents: Documents, words: Sequence[int]) -> Iterator[tuple[list[int], np.ndarray]]:
-        for packed in self._packed(documents):
-            arrays = (packed.token_ids, packed.positions, packed.segments, packed.slots)
-            tokens, positions, segments, slots = (torch.from_numpy(x).to(self.model.b.device) for x in arrays)
-            hidden = self.model(tokens, positions, (segments > 0).long(), segments)
-            read = hidden.gather(1, slots[..., None].expand(-1, -1, hidden.shape[-1]))
-            logits = self.model.logits(read)[..., list(words)].cpu().numpy()
-            owners = packed.owners.ravel()
-            yield owners[owners >= 0].tolist(), logits.reshape(-1, len(words))[owners >= 0]
 
 
 def main() -> None:
@@ -70,23 +39,23 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", TruncationWarning)
-    model = build(load_file(arguments.weights)).to(arguments.device).eval()
     columns = ("int8 flips", "int8 at 0", "fp32 at 0", "int8", "fp32", "exact flips", "exact, fp32")
     print(f"| | {' | '.join(columns)} |\n|---|{'---:|' * len(columns)}")
     for name in arguments.sets.split(","):
         experiment = prepare(name, "development", SEEDS, data_dir=arguments.data_dir)
         pool, stored = experiment.parts["pool"], saved_pool(arguments.scores, name)
-        full = fp32(model, "shared", pool.labels, pool.texts)
+        full = fp32(arguments, "shared", pool.labels, pool.texts)
         both = [stored.log_odds, full]
         cells = [flips(*both), *(percent(f1(stored.gold, odds > 0)) for odds in both), *scores(full, both, stored.gold)]
         if arguments.exact:
-            exact = fp32(model, "exact", pool.labels, pool.texts)
+            exact = fp32(arguments, "exact", pool.labels, pool.texts)
             cells += [flips(exact, full), *scores(exact, [exact], stored.gold)]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
-def fp32(model: Mini, attention: Attention, labels: object, texts: Sequence[str]) -> np.ndarray:
-    full = SetScoreClassifier(labels, backbone=FullPrecision(model, attention), long_documents="truncate")
+def fp32(arguments: argparse.Namespace, attention: Attention, labels: object, texts: Sequence[str]) -> np.ndarray:
+    backbone = FloatBackbone(arguments.weights, attention=attention, device=arguments.device)
+    full = SetScoreClassifier(labels, backbone=backbone, long_documents="truncate")
     return full.decision_function(list(texts))
 
 

@@ -114,13 +114,13 @@ def test_each_shard_has_a_memory_of_its_own_that_its_seeds_share(folder, run, mo
 
 
 def test_weights_without_the_recipe_are_an_error_before_anything_is_scored(folder, run, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "recipes.model", None)
+    monkeypatch.setitem(sys.modules, "recipes.floats", None)
     with pytest.raises(SystemExit):
         run("score", "--data-dir", "data", "--save", "parts", "--jobs", "1", "--weights", "w.safetensors")
     told = capsys.readouterr().err.partition("error: ")[2]
     assert told == (
-        "--weights needs the package recipes of the repository, and there is no recipes.model. Run this from a checkout"
-        " with recipes/model.py and recipes/precision.py, or leave --weights out.\n"
+        "--weights needs the package recipes of the repository, and there is no recipes.floats. Run this from a"
+        " checkout with recipes/floats.py, or leave --weights out.\n"
     )
     assert not (folder / "parts").exists()
 
@@ -128,7 +128,7 @@ def test_weights_without_the_recipe_are_an_error_before_anything_is_scored(folde
 def test_what_the_recipe_itself_lacks_is_not_called_a_missing_recipe(monkeypatch, tmp_path):
     (tmp_path / "recipes").mkdir()
     (tmp_path / "recipes" / "__init__.py").touch()
-    (tmp_path / "recipes" / "model.py").write_text("import a_library_that_is_not_there\n")
+    (tmp_path / "recipes" / "floats.py").write_text("import a_library_that_is_not_there\n")
     forget_recipes(monkeypatch)
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="No module named 'a_library_that_is_not_there'"):
@@ -136,26 +136,15 @@ def test_what_the_recipe_itself_lacks_is_not_called_a_missing_recipe(monkeypatch
 
 
 def test_weights_are_read_by_the_recipe(monkeypatch, tmp_path):
-    torch, safetensors = pytest.importorskip("torch"), pytest.importorskip("safetensors.torch")
+    torch = pytest.importorskip("torch")
     forget_recipes(monkeypatch)
-    for name, content in (("model", {"build": built}), ("precision", {"FullPrecision": lambda *given: given})):
-        module = ModuleType(f"recipes.{name}")
-        vars(module).update(content)
-        monkeypatch.setitem(sys.modules, f"recipes.{name}", module)
+    module = ModuleType("recipes.floats")
+    module.FloatBackbone = lambda weights, spec: (weights.name, spec.name)
+    monkeypatch.setitem(sys.modules, "recipes.floats", module)
     monkeypatch.setitem(sys.modules, "recipes", ModuleType("recipes"))
     threads = torch.get_num_threads()
-    safetensors.save_file({"weight": torch.ones(2, 3)}, tmp_path / "w.safetensors")
-    model, attention = full_precision(tmp_path / "w.safetensors")
+    assert full_precision(tmp_path / "w.safetensors") == ("w.safetensors", "setscore-mini")
     torch.set_num_threads(threads)
-    assert (model.in_features, model.training, attention) == (3, False, "shared")
-
-
-def built(weights):
-    import torch
-
-    made = torch.nn.Linear(3, 2, bias=False)
-    made.load_state_dict(weights)
-    return made
 
 
 def forget_recipes(monkeypatch):

@@ -14,6 +14,7 @@ import numpy as np
 from benchmarks.common import SEEDS, tell
 from setscore import fitting, scorers
 from setscore.backbones import Backbone, load_backbone
+from setscore.backbones.specs import MINI
 from setscore.classifier import SetScoreClassifier
 from setscore.datasets import Dataset
 from setscore.errors import SetScoreError
@@ -125,31 +126,29 @@ def learned(model: SetScoreClassifier, start: Trial) -> SetScoreClassifier:
     return other
 
 
-def recipe() -> tuple[Any, Any]:
-    """How the recipe builds its model, and the backbone that asks it; an error where the package is not there."""
+def recipe() -> Any:
+    """The backbone of the recipe's float weights; an error where the package is not there."""
     try:
-        from recipes.model import build
-        from recipes.precision import FullPrecision
+        from recipes.floats import FloatBackbone
     except ModuleNotFoundError as error:
         if str(error.name).partition(".")[0] != "recipes":
             raise
         raise SetScoreError(
             f"--weights needs the package recipes of the repository, and there is no {error.name}. Run this from a"
-            " checkout with recipes/model.py and recipes/precision.py, or leave --weights out."
+            " checkout with recipes/floats.py, or leave --weights out."
         ) from error
-    return build, FullPrecision
+    return FloatBackbone
 
 
 @cache
 def full_precision(weights: Path) -> Backbone:
     """The model of the recipe, with fp32 weights."""
-    build, backbone = recipe()
+    backbone = recipe()
     import torch
-    from safetensors.torch import load_file
 
     torch.set_num_threads(1)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    return backbone(build(load_file(weights)).to(device).eval(), "shared")
+    made: Backbone = backbone(weights, spec=MINI)
+    return made
 
 
 def _plain(timed: Timed) -> dict[str, Any]:

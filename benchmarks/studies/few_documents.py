@@ -1,7 +1,7 @@
 """What labelled documents are worth: micro / macro F1 by their number, beside what a user would pick instead.
 
     python benchmarks/studies/few_documents.py --data-dir DATA --save scores
-    python benchmarks/studies/few_documents.py --data-dir DATA --save scores --backbone setscore-small --json curve.json
+    python benchmarks/studies/few_documents.py --data-dir DATA --save scores --weights W.safetensors --json curve.json
     python benchmarks/studies/few_documents.py --data-dir DATA --save scores --methods setfit fit --sizes 25 200 \
         --sets jigsaw goemotions --draws 1
 
@@ -31,7 +31,7 @@ if not __package__:  # run as a file
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.common import header, measured, options, row, tell, write_json
-from benchmarks.labelled import Labelled, labelled
+from benchmarks.labelled import Labelled, chosen, labelled
 from setscore import ensemble, fitting
 from setscore.baselines.linear import LinearHead
 from setscore.baselines.setfit import FewShot
@@ -54,7 +54,8 @@ def main(given: Sequence[str] | None = None) -> None:
     parser = options(__doc__)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--save", type=Path, required=True, help="a folder for the answers of the model")
-    parser.add_argument("--backbone", default="setscore-mini")
+    parser.add_argument("--backbone", default="setscore-small")
+    parser.add_argument("--weights", type=Path, help="float weights of the recipe instead, on a GPU where there is one")
     parser.add_argument("--sets", nargs="+", default=PAPER_SETS)
     parser.add_argument("--sizes", nargs="+", type=int)
     parser.add_argument("--methods", nargs="+", default=[name for name in METHODS if name != SETFIT], choices=METHODS)
@@ -68,9 +69,10 @@ def main(given: Sequence[str] | None = None) -> None:
     methods = {name: METHODS[name] for name in METHODS if name in arguments.methods}
     if FIT in methods:
         methods[FIT] = partial(fit, objective=arguments.objective)
+    backbone = chosen(arguments.backbone, arguments.weights)
     try:
         sets = [
-            labelled(name, arguments.data_dir, arguments.save, arguments.backbone, within=arguments.within)
+            labelled(name, arguments.data_dir, arguments.save, backbone, within=arguments.within)
             for name in arguments.sets
         ]
     except SetScoreError as error:
@@ -88,7 +90,7 @@ def main(given: Sequence[str] | None = None) -> None:
             pairs = [*cells, np.mean(cells, axis=0)]
             print(row([size, name, *(f"{cell[0]:.1f} / {cell[1]:.1f}" for cell in pairs)]), flush=True)
     tell(told(found, arguments.sets))
-    about = {"measured": measured(arguments.backbone), "draws": arguments.draws, "values": "micro, macro F1, ECE"}
+    about = {"measured": measured(backbone), "draws": arguments.draws, "values": "micro, macro F1, ECE"}
     write_json(arguments.json, about | {"found": found})
 
 

@@ -16,8 +16,8 @@ import numpy as np
 if not __package__:  # run as a file
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.common import f1_pair, header, options, row, tell, write_json
-from benchmarks.labelled import Labelled, labelled
+from benchmarks.common import f1_pair, header, measured, options, row, tell, write_json
+from benchmarks.labelled import Labelled, chosen, labelled
 from benchmarks.studies.few_documents import fit, not_fitting
 from setscore.errors import SetScoreError
 from setscore.experiments import PAPER_SETS
@@ -32,17 +32,18 @@ def main(given: Sequence[str] | None = None) -> None:
     parser = options(__doc__)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--save", type=Path, required=True, help="a folder for the answers of the model")
-    parser.add_argument("--backbone", default="setscore-mini")
+    parser.add_argument("--backbone", default="setscore-small")
+    parser.add_argument("--weights", type=Path, help="float weights of the recipe instead, on a GPU where there is one")
     parser.add_argument("--sets", nargs="+", default=PAPER_SETS)
     parser.add_argument("--n", type=int, default=LABELLED, help="documents to label")
     parser.add_argument("--within", action="store_true", help="inside the validation documents, for choosing")
     parser.add_argument("--json", type=Path, help="a file for all numbers")
     arguments = parser.parse_args(given)
-    found = {}
+    found, backbone = {}, chosen(arguments.backbone, arguments.weights)
     print(header(["set", "random", "suggest", "difference"]))
     for name in arguments.sets:
         try:
-            one = labelled(name, arguments.data_dir, arguments.save, arguments.backbone, within=arguments.within)
+            one = labelled(name, arguments.data_dir, arguments.save, backbone, within=arguments.within)
         except SetScoreError as error:
             parser.error(str(error))
         pairs = np.mean([drawn(one, number, arguments.n, within=arguments.within) for number in range(DRAWS)], axis=0)
@@ -52,7 +53,7 @@ def main(given: Sequence[str] | None = None) -> None:
     better = sum(suggested[0] > random[0] for random, suggested in found.values())
     tell(f"micro-F1 above random choice on {better} of {len(found)} sets")
     write_json(
-        arguments.json, {"backbone": arguments.backbone, "values": "random, suggest: micro, macro", "found": found}
+        arguments.json, {"measured": measured(backbone), "values": "random, suggest: micro, macro", "found": found}
     )
 
 
