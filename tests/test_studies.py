@@ -83,7 +83,7 @@ def test_a_row_for_every_size_and_method(toys, capsys):
     for row in rows[1:]:
         micro = [float(cell.split(" / ")[0]) for cell in row[2:]]
         assert micro[2] == pytest.approx(np.mean(micro[:2]), abs=0.11)
-    assert toys == [("toy", "setscore-mini", False), ("other", "setscore-mini", False)]
+    assert toys == [("toy", "setscore-small", False), ("other", "setscore-small", False)]
     lines = err.strip().splitlines()
     assert [line.split(":")[0] for line in lines] == ["12"]
     assert all("furthest below not fitting, calibration, linear: " in line for line in lines)
@@ -95,7 +95,7 @@ def test_named_methods_alone_and_their_draws_in_the_file(toys, capsys, tmp_path)
     rows, _ = run(few_documents, capsys, *given, "--draws", "3")
     assert [row[1] for row in rows[1:]] == ["calibration", "fit"]
     content = json.loads(path.read_text())
-    assert (content["draws"], content["measured"]["backbone"]) == (3, "setscore-mini")
+    assert (content["draws"], content["measured"]["backbone"]) == (3, "setscore-small")
     printed = [float(value) for value in rows[2][2].split(" / ")]
     assert content["found"]["12 fit"]["toy"][:2] == pytest.approx(printed, abs=0.05)
 

@@ -298,6 +298,22 @@ def test_the_packaged_toy_scores(made):
     assert np.isfinite(scores).all()
 
 
+def test_float_weights_are_a_backbone_that_answers_as_the_package_does(made):
+    from recipes.floats import FloatBackbone
+    from setscore import SetScoreClassifier
+
+    def asked(backbone):
+        classifier = SetScoreClassifier({"rain": "bad weather", "sport": "a match"}, backbone=backbone)
+        scores = classifier.classify([TEXT, f"{TEXT} {TEXT} " * 30], embed=True).scores
+        return scores.log_odds, scores.vectors
+
+    package, weights = made[0] / "package", made[0] / "weights.safetensors"
+    floats = FloatBackbone(weights)
+    assert floats.identity != FloatBackbone(made[0] / "first.safetensors").identity
+    for ours, theirs, off in zip(asked(floats), asked(str(package)), (0.5, 0.1), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=off)
+
+
 def test_the_torch_model_and_the_exported_graph_agree(made, tmp_path):
     """fp32: the same log-odds from the training code and from the graph that ships."""
     from tokenizers import Tokenizer
