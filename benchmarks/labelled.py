@@ -12,8 +12,8 @@ import numpy as np
 
 from benchmarks.common import tell
 from setscore import SetScoreClassifier
-from setscore.backbones import Backbone
-from setscore.encoders import ENCODER, embed_documents, load_encoder, unit
+from setscore.backbones import Backbone, embed_documents
+from setscore.encoders import ENCODER, load_encoder, unit
 from setscore.errors import MissingExtraError
 from setscore.experiments.evaluation import prepare
 from setscore.records import BoolArray, FloatArray, IntArray

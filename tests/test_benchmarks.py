@@ -274,15 +274,15 @@ def scores(data, tmp_path_factory):
 )
 def test_few_documents_have_a_row_for_every_number_that_there_are(capsys, scores, given, columns, counts):
     from benchmarks.studies import calibrating
-    from setscore.calibration import thresholds
+    from setscore.calibration import base
 
-    before = thresholds.STEADY
+    before = base.STEADY
     calibrating.main(["--scores", str(scores / "scores"), "--sets", DATASET, *given])
     (table,) = tables(capsys.readouterr().out)
     assert table[0] == columns
     assert " ".join(row[0] for row in table[1:]) == counts
     assert all(row[-2] == row[-1] for row in table[1:])  # the mean over one set
-    assert before == thresholds.STEADY
+    assert before == base.STEADY
 
 
 def test_a_folder_without_scores_says_what_to_do(capsys, tmp_path):

@@ -32,10 +32,9 @@ import numpy as np
 
 import setscore.calibration as calibrations
 from setscore import fitting, persistence, scorers
-from setscore.backbones import Backbone, backbone_spec, check_backbone, load_backbone
+from setscore.backbones import Backbone, ask_embedded, backbone_spec, check_backbone, embed_documents, load_backbone
 from setscore.backbones.cached import CachedBackbone
 from setscore.calibration import Calibration, UnfittedCalibration, check_objective
-from setscore.encoders import ask_embedded, embed_documents
 from setscore.ensemble import Ensemble, blend_of, members_of
 from setscore.errors import IdentityWarning, SetScoreError
 from setscore.estimators import TextClassifier

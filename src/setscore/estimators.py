@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setscore.errors import unknown_name
-from setscore.records import IntArray
+from setscore.records import FloatArray, IntArray
 
 
 class Estimator:
@@ -56,6 +56,37 @@ class Estimator:
 
         bases = tuple(getattr(base, name) for name in (*self.mixins, "BaseEstimator"))
         return type("Tagged", bases, {})().__sklearn_tags__()
+
+
+class Transformer(Estimator, ABC):
+    """A scikit-learn transformer of numbers. What this package makes is checked here, all else by scikit-learn."""
+
+    n_features_in_: int  # columns, of `fit`
+
+    mixins: ClassVar[tuple[str, ...]] = ("TransformerMixin",)
+
+    @abstractmethod
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> Self:
+        """Learns from numbers [n, m] with gold."""
+
+    @abstractmethod
+    def transform(self, X: npt.ArrayLike) -> FloatArray:
+        """Other numbers [n, m]."""
+
+    def fit_transform(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> FloatArray:
+        """What the numbers that are fitted on become."""
+        return self.fit(X, y).transform(X)
+
+    def matrix(self, X: npt.ArrayLike, *, reset: bool) -> FloatArray:
+        """Numbers [n, m], checked: in `fit`, which is `reset`, any m and a row at least, afterwards the m of `fit`."""
+        if reset and isinstance(X, np.ndarray) and X.dtype == np.float64 and X.ndim == 2 and X.size:
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = X.shape[1]
+            return X
+        from sklearn.utils.validation import validate_data
+
+        checks = {"dtype": np.float64, "ensure_all_finite": False, "ensure_min_samples": int(reset)}
+        return np.asarray(validate_data(self, X, reset=reset, **checks))
 
 
 class TextClassifier(Estimator, ABC):

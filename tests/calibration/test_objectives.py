@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from slices import f1, slices
 
-from setscore.calibration.thresholds import best_cut, best_thresholds, expected_thresholds, halfway, steady_thresholds
+from setscore.calibration.base import best_cut, best_thresholds, expected_thresholds, halfway, steady_thresholds
 
 PROBABILITIES = st.one_of(st.integers(0, 10).map(lambda i: i / 10), st.floats(0, 1))
 

@@ -2,15 +2,23 @@
 
 import importlib
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import numpy as np
 
 from setscore.backbones.base import Attention, Backbone, BackboneSpec, Embedder, Emitter, MassReader
 from setscore.backbones.host import THREADS
 from setscore.backbones.options import DEFAULT, RunOptions, split_name
-from setscore.backbones.specs import EMBEDDED, KNOWN, SPECS
+from setscore.backbones.specs import EMBEDDED, KNOWN, MINI, SPECS
+from setscore.backbones.tokens import MOST_CHARACTERS
 from setscore.errors import BackboneError, MissingExtraError, unknown_name
+from setscore.predictions import Ask
 from setscore.prompts import Verbalizer
+from setscore.records import FloatArray, LabelSet, Query, Scores
 
 __all__ = [
     "BACKBONES",
@@ -23,9 +31,11 @@ __all__ = [
     "Emitter",
     "MassReader",
     "RunOptions",
+    "ask_embedded",
     "backbone_spec",
     "check_backbone",
     "check_name",
+    "embed_documents",
     "is_place",
     "load_backbone",
     "split_name",
@@ -35,6 +45,7 @@ __all__ = [
 _NATIVE, _MINI = "setscore.backbones.native.backbone", "setscore.backbones.mini"
 # Each module holds spec_of(name, options) and load(name, *, attention, verbalizer, threads, options).
 BACKBONES = dict.fromkeys(EMBEDDED, _MINI) | dict.fromkeys(SPECS, _NATIVE)
+WINDOW_WORDS, MOST_WINDOWS = 192, 16  # of a document that is embedded beside its scores; about 256 tokens each
 
 
 def is_place(name: str) -> bool:
@@ -126,6 +137,30 @@ def load_backbone(
         base, attention=mode, verbalizer=Verbalizer.of(verbalizer), threads=threads, options=options
     )
     return backbone
+
+
+def ask_embedded(ask: Ask, backbone: Backbone, texts: Sequence[str], labels: LabelSet, **options: Any) -> Scores:
+    """What `ask` finds, with the documents' vectors: those that came along, else of a pass of their own."""
+    scores = ask(texts, labels, **options)
+    return scores if scores.vectors is not None else replace(scores, vectors=embed_documents(backbone, texts))
+
+
+def embed_documents(backbone: Backbone, texts: Sequence[str]) -> FloatArray:
+    """Unit vectors [n, d] of texts, whole ones: means over windows of words. By the backbone where it offers that, else
+    by the packaged weights.
+    """
+    rows, parts = [], []
+    for row, text in enumerate(texts):
+        words = text[: MOST_WINDOWS * MOST_CHARACTERS].split()
+        starts = range(0, max(1, len(words)), WINDOW_WORDS)[:MOST_WINDOWS]
+        parts += [" ".join(words[start : start + WINDOW_WORDS]) for start in starts]
+        rows += [row] * len(starts)
+    embedder = backbone if isinstance(backbone, Embedder) else load_backbone(MINI.name)
+    assert isinstance(embedder, Embedder)
+    vectors = np.array(embedder.embed([Query("", part, ()) for part in parts]), dtype=np.float64)
+    found = np.zeros((len(texts), vectors.shape[1] if len(parts) else 0))
+    np.add.at(found, rows, vectors)
+    return np.asarray(found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12))
 
 
 def threads_wanted() -> int | None:

@@ -12,14 +12,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from setscore.calibration.base import SEED, Calibration, fingerprint, options_from
+from setscore.calibration.base import SEED, Calibration, check_objective, fingerprint, options_from
 from setscore.calibration.bias import BiasCalibration
 from setscore.calibration.conformal import ConformalCalibration
 from setscore.calibration.isotonic import IsotonicCalibration
 from setscore.calibration.paper import PaperCalibration
 from setscore.calibration.platt import LearnedCalibration, LevelledCalibration, PlattCalibration
 from setscore.calibration.temperature import ShrunkCalibration, TemperatureCalibration, UnfittedCalibration
-from setscore.calibration.thresholds import check_objective
 from setscore.errors import SetScoreError, unknown_name
 from setscore.metrics import objective_value
 from setscore.named import split_options

@@ -16,8 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit
 
-from setscore.calibration.base import Calibration
-from setscore.calibration.thresholds import expected_thresholds, steady_thresholds
+from setscore.calibration.base import Calibration, expected_thresholds, steady_thresholds
 from setscore.logistic import Prior, fit_logistic
 from setscore.records import BoolArray, FloatArray, IntArray
 

