@@ -51,7 +51,7 @@ class BackboneError(SetScoreError):
 
 
 class ScoreError(SetScoreError):
-    """A backbone answered with something that is not a number. `queries` are the numbers of those it did so for."""
+    """A backbone answered with something that is not a number. `queries` are the indices of those queries."""
 
     def __init__(self, message: str, queries: tuple[int, ...] = ()) -> None:
         self.queries = queries
@@ -90,7 +90,7 @@ class IdentityWarning(UserWarning):
 
 
 class LabelWarning(UserWarning):
-    """Labels that are probably one, because only capitals or spaces tell them apart."""
+    """Labels that are probably the same, because only capitals or spaces tell them apart."""
 
 
 def plural(number: int, one: str, many: str = "") -> str:

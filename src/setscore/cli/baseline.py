@@ -40,8 +40,8 @@ def baseline(
     train: Annotated[
         str | None,
         typer.Option(
-            help="What to learn from: split, validation, or either (validation where no split is); split of a dataset,"
-            " validation of a file.",
+            help="What to learn from: split, validation, or either (validation where there is no split). Default: split"
+            " for a dataset, validation for a file.",
             show_default=False,
         ),
     ] = None,
@@ -49,7 +49,7 @@ def baseline(
     shortlist: Annotated[
         str | None,
         typer.Option(
-            help="Ask only so many labels of a document: cosine:32 (the paper's); of single datasets as in"
+            help="Ask only so many labels per document: cosine:32 (the paper's); for single datasets as in"
             " eurlex=cosine:32.",
             show_default=False,
         ),
@@ -62,7 +62,7 @@ def baseline(
 
     Baselines that learn are trained on the training split, without the texts that are measured. With --train validation
     they learn from each seed's 200 validation documents instead, cross-fitted for the calibration. Saved scores are
-    members for `setscore ensemble`; a training that was stopped goes on.
+    members for `setscore ensemble`; a training that was stopped continues.
 
     Examples:
 

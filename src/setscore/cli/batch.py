@@ -50,8 +50,8 @@ class Rows:
         ),
     ] = None
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many rows, from the beginning.")] = None
-    sample: Annotated[float | None, typer.Option(help="Only this share of the rows, as 0.01, drawn by --seed.")] = None
-    seed: Annotated[int, typer.Option(help="What --sample is drawn by.")] = 0
+    sample: Annotated[float | None, typer.Option(help="Only this share of rows, as 0.01, drawn with --seed.")] = None
+    seed: Annotated[int, typer.Option(help="The random seed of --sample.")] = 0
 
     @property
     def columns(self) -> Columns:
@@ -66,7 +66,7 @@ class Scale:
         int | None,
         typer.Option(
             min=1,
-            help="Processes with a model each; 1 here, with Ray one a CPU but one.",
+            help="Processes with a model each. Default: 1; with Ray, one fewer than CPUs.",
             show_default=False,
             rich_help_panel=SCALE,
         ),
@@ -119,25 +119,25 @@ def batch(
     probabilities: Annotated[
         str | None,
         typer.Option(
-            help=f"{' or '.join(SPREADS)}: one list in the order of the labels, or a column a label.",
+            help=f"{' or '.join(SPREADS)}: one list in the order of the labels, or a column per label.",
             show_default="list, in CSV columns",
         ),
     ] = None,
     log_odds: Annotated[bool, typer.Option("--log-odds", help="Write the answers themselves too.")] = False,
     shard_rows: Annotated[
-        int, typer.Option(min=1, help="Rows that are scored and written together: what a kill may cost.")
+        int, typer.Option(min=1, help="Rows that are scored and written together: what being killed may cost.")
     ] = SHARD_ROWS,
-    force: Annotated[bool, typer.Option("--force", help="Begin anew where another batch is.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Start over where OUT holds another batch.")] = False,
     scale: Scale,
     store: Annotated[
         Path | None, typer.Option(help="A folder that keeps every answer, for texts that are scored again.")
     ] = None,
     store_size: Annotated[
-        float | None, typer.Option(help="... and how many GiB of them; more are forgotten.", show_default="16")
+        float | None, typer.Option(help="... and at most how many GiB it keeps.", show_default="16")
     ] = None,
     asked: options.Model,
 ) -> None:
-    """Score files of any size: a row out for each row in, in order. The same command again goes on where it ended.
+    """Score files of any size: a row out for each row in, in order. Run the same command again to continue.
 
     Examples:
 

@@ -66,7 +66,7 @@ def estimate(
     _show(todo, machine, costs(machine, counts, price))
     if gpu is not None:
         remark(
-            "tokens were counted with the embedded model's, and not measured here: docs/results/gpu.md has the table."
+            "tokens were counted by the embedded model, and no speed was measured: docs/results/gpu.md has the table."
         )
 
 

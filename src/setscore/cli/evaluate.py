@@ -49,7 +49,7 @@ def evaluate(
         typer.Argument(help=f"Datasets (see `setscore datasets`); all for {ALL}.", show_default=False),
     ] = None,
     documents: options.Documents,
-    calibration: Annotated[str, typer.Option(help=f"Separated by commas; of {options.CALIBRATION}")] = "auto,paper",
+    calibration: Annotated[str, typer.Option(help=f"One or more, with commas: {options.CALIBRATION}")] = "auto,paper",
     model: options.Model,
     save: options.Save = None,
     everything: Annotated[
@@ -63,7 +63,7 @@ def evaluate(
         typer.Option(
             "--yardsticks/--no-yardsticks",
             help="Also the label prior, every label, what --blend own-cosine would give with the embedded model, and"
-            " (extra sbert) the cosine of a sentence encoder; a dataset has them, a file with --all.",
+            " (extra sbert) the cosine of a sentence encoder. Default: for datasets, and with --all.",
             show_default=False,
         ),
     ] = None,
@@ -78,8 +78,8 @@ def evaluate(
     head: Annotated[
         str,
         typer.Option(
-            help="readout also has a row of what `fit` learns on top of the scores, none has calibrations alone, auto"
-            " has it where the calibration auto is among them."
+            help="readout adds a row for what `fit` learns on top of the scores, none shows calibrations alone, auto"
+            " adds it if auto is among the calibrations."
         ),
     ] = "auto",
     per_label: Annotated[bool, typer.Option("--per-label", help="Also a row for each label.")] = False,

@@ -43,7 +43,7 @@ def headroom(
     Honest: one global threshold, and the calibration auto. Oracle: one global threshold, and one per label, tuned for
     micro-F1 or for macro-F1. Oracle numbers are no results. Cells are micro-F1/macro-F1 in percent, means over seeds;
     the headroom is what the best oracle has over auto in micro-F1. Oracles cut each label's own log-odds; auto may look
-    at the document's other labels too and pass them: then there is no headroom left, and the cell says so.
+    at the document's other labels too and beat them: then there is no headroom left, and the cell says so.
 
     Examples:
 

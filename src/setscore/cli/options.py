@@ -32,7 +32,7 @@ DataDir = Annotated[
     typer.Option(help="A folder with the official files; without it they come from the Hugging Face Hub."),
 ]
 Save = Annotated[
-    Path | None, typer.Option(help="A folder for the scores: re-used, and gone on with after an interruption.")
+    Path | None, typer.Option(help="A folder for the scores: re-used, and continued after an interruption.")
 ]
 LabelText = Annotated[
     str | None,
@@ -55,7 +55,7 @@ Allow = Annotated[
     ),
 ]
 IdColumn = Annotated[
-    str | None, typer.Option(help="... with the document's id; id where there is one, else row numbers.")
+    str | None, typer.Option(help="... with the document's id. Default: id if it exists, else row numbers.")
 ]
 
 
@@ -112,7 +112,7 @@ class Model:
     shortlist: Annotated[
         str | None,
         typer.Option(
-            help="Ask only so many labels of a document: 32, cosine:32 (the paper's), or parents; of single datasets"
+            help="Ask only so many labels per document: 32, cosine:32 (the paper's), or parents; for single datasets"
             " as in eurlex=cosine:32.",
             show_default=False,
             rich_help_panel=METHOD,
@@ -121,7 +121,7 @@ class Model:
     blend: Annotated[
         str | None,
         typer.Option(
-            help="Averaged with a cosine: cosine (all-MiniLM-L6-v2, extra sbert), own-cosine (setscore-mini).",
+            help="Average with a cosine: cosine (all-MiniLM-L6-v2, extra sbert) or own-cosine (setscore-mini).",
             show_default=False,
             rich_help_panel=METHOD,
         ),
@@ -129,8 +129,8 @@ class Model:
     competition: Annotated[
         float | None,
         typer.Option(
-            help="How much the labels of a document compete before anything is fitted: 0 asks each for itself, 1 takes"
-            " one; each model has its own number.",
+            help="How much the labels of a document compete before anything is fitted: 0 asks each on its own, 1"
+            " chooses one. Default: the model's own number.",
             show_default=False,
             rich_help_panel=METHOD,
         ),
@@ -235,7 +235,7 @@ class Own:
     separator: Annotated[
         str | None,
         typer.Option(
-            help="What stands between two labels of one text; | or a comma, whichever it has.", show_default=False
+            help="What separates labels in one text. Default: | or, where there is none, a comma.", show_default=False
         ),
     ] = None
     ignore_unknown: Annotated[

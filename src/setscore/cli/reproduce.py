@@ -41,12 +41,12 @@ def reproduce(
     ] = False,
     teraflops: Annotated[
         float | None,
-        typer.Option(min=0.001, help="With --list: for a GPU that multiplies so fast in bf16.", show_default=False),
+        typer.Option(min=0.001, help="With --list: estimate for a GPU of this speed in bf16.", show_default=False),
     ] = None,
     backbone: Annotated[
         str | None,
         typer.Option(
-            help="In the place of every diffusion backbone; rows say so. Baselines are then left out, unless --cell or"
+            help="In place of every diffusion backbone; rows say so. Baselines are then left out, unless --cell or"
             " --weights names them.",
             show_default=False,
         ),
@@ -76,9 +76,9 @@ def reproduce(
     Every cell stands beside the paper's: the difference, a bootstrap interval (95%), and whether the paper's number is
     inside. Rows made by another model or on other documents than the paper's are labelled, and never called a
     reproduction; a cell whose weights or documents are not there says what is missing. Where the paper prints two
-    numbers for one cell, one is compared with, and the note says why.
+    numbers for one cell, the note says which one is compared with, and why.
 
-    Runs are kept in OUT: nothing is asked twice, and a command that was interrupted goes on when it is given again.
+    Runs are kept in OUT: nothing is asked twice, and an interrupted command continues when it is run again.
 
     Examples:
 

@@ -35,8 +35,8 @@ def run(
 
     The folder holds the resolved config, versions and machine, the identity of the model, scores, predictions
     (predictions.parquet, and predictions.npz as the paper saves them) and metrics.json with seconds, passes, tokens
-    and memory. Answers are kept beside it: nothing is asked twice, a run that was interrupted goes on, and a finished
-    one is only read. Unknown keys of a config are refused.
+    and memory. Answers are kept beside it: nothing is asked twice, an interrupted run continues, and a finished one
+    is only read. Unknown keys of a config are refused.
 
     Examples:
 

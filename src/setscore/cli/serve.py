@@ -39,10 +39,10 @@ class Sizes:
         int, typer.Option(min=1, help="Documents that may wait; then clients are told 429.", rich_help_panel=SIZES)
     ] = USUAL.waiting
     batch_tokens: Annotated[
-        int, typer.Option(min=1, help="After so many tokens, about, a batch is full.", rich_help_panel=SIZES)
+        int, typer.Option(min=1, help="About how many tokens make a full batch.", rich_help_panel=SIZES)
     ] = USUAL.tokens
     patience: Annotated[
-        float, typer.Option(min=0, help="Seconds that a request waits for others to share.", rich_help_panel=SIZES)
+        float, typer.Option(min=0, help="Seconds that a request waits for others to batch with.", rich_help_panel=SIZES)
     ] = USUAL.patience
     timeout: Annotated[
         float, typer.Option(min=0.1, help="Seconds within which a request is answered.", rich_help_panel=SIZES)
@@ -82,7 +82,7 @@ def serve_command(
     ] = False,
     cors: Annotated[
         list[str] | None,
-        typer.Option(help="A page that may call, as https://example.org. May be repeated.", show_default=False),
+        typer.Option(help="A site that may call, as https://example.org. May be repeated.", show_default=False),
     ] = None,
     allow_host: Annotated[
         list[str] | None,
@@ -97,8 +97,8 @@ def serve_command(
 ) -> None:
     """Serve predictions to programs, and a page to try labels, label documents and watch it learn.
 
-    Open the address that is printed. Programs send documents to /classify, or as they already do to the zero-shot route
-    of Hugging Face, and to /rerank and /predict of text-embeddings-inference. SIGTERM ends it after the last answer.
+    Open the address that is printed. Programs send documents to /classify, or to routes they may know: the zero-shot
+    one of Hugging Face, /rerank and /predict of text-embeddings-inference. SIGTERM ends it after the last answer.
 
     Examples:
 
