@@ -6,11 +6,14 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from setscore import __version__
-from setscore.backbones import Backbone, load_backbone
+from setscore.backbones import load_backbone
 from setscore.experiments import paper
+
+if TYPE_CHECKING:
+    from recipes.floats import FloatBackbone
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"  # numbers that pages are made from
@@ -55,12 +58,11 @@ def write_json(path: Path | None, content: Any) -> None:
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def measured(backbone: str | Backbone) -> dict[str, str]:
+def measured(backbone: "str | FloatBackbone") -> dict[str, str]:
     """What numbers were measured with; a page that shows them is stale when the package has other weights."""
     if isinstance(backbone, str):
         return {"backbone": backbone, "identity": load_backbone(backbone).identity, "setscore": __version__}
-    about = f"{backbone.spec.name}, float weights"
-    return {"backbone": about, "identity": backbone.identity, "setscore": __version__}
+    return {"backbone": backbone.spec.name, "made_from_sha256": backbone.weights()["weights"], "setscore": __version__}
 
 
 def timed(work: Callable[[], T], *, clock: Callable[[], float] = time.perf_counter) -> tuple[T, float]:

@@ -7,16 +7,20 @@ who only chooses, inside the validation documents, need not wait for the rest. N
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.common import tell
 from setscore import SetScoreClassifier
-from setscore.backbones import Backbone, embed_documents
+from setscore.backbones import embed_documents
 from setscore.encoders import ENCODER, load_encoder, unit
 from setscore.errors import MissingExtraError
 from setscore.experiments.evaluation import prepare
 from setscore.records import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from recipes.floats import FloatBackbone
 
 CHOICE, SEED = 200, 13  # validation documents by which everything was chosen; they are never measured on
 HELD, LEAST_POOL = 400, 300
@@ -55,7 +59,7 @@ class Labelled:
         return np.concatenate([self.choice, np.arange(CHOICE + len(self.held), len(self.gold))])
 
 
-def chosen(name: str, weights: Path | None) -> str | Backbone:
+def chosen(name: str, weights: Path | None) -> "str | FloatBackbone":
     """The model that is asked: a packaged one by its name, or float weights of the recipe, on a GPU if there is one."""
     if weights is None:
         return name
@@ -64,7 +68,9 @@ def chosen(name: str, weights: Path | None) -> str | Backbone:
     return FloatBackbone(weights)
 
 
-def labelled(name: str, data_dir: Path, folder: Path, backbone: str | Backbone, *, within: bool = False) -> Labelled:
+def labelled(
+    name: str, data_dir: Path, folder: Path, backbone: "str | FloatBackbone", *, within: bool = False
+) -> Labelled:
     """A set from the folder; what is not there yet is asked first, which takes minutes, of EURLEX half an hour.
 
     Rows are in the order of the draw of seed 13, so the validation documents come first; `within` wants no others.

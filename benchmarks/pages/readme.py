@@ -2,8 +2,8 @@
 
     python benchmarks/studies/everyday.py --json benchmarks/results/everyday-small.json
     python benchmarks/studies/everyday.py --backbone setscore-mini --json benchmarks/results/everyday-mini.json
-    python benchmarks/studies/few_documents.py --data-dir DATA --save scores --without setfit \\
-        --backbone setscore-small --json benchmarks/results/few-documents.json
+    python benchmarks/studies/few_documents.py --data-dir DATA --save scores \\
+        --weights build/small/weights.safetensors --json benchmarks/results/few-documents.json
     python benchmarks/speed/cpu.py --json benchmarks/results/cpu.json
     python benchmarks/pages/all_pages.py
 
@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from benchmarks.common import RESULTS, ROOT, table
-from benchmarks.pages.weights import shipped
+from benchmarks.pages.weights import made_from
 from setscore.backbones import backbone_spec, load_backbone
 
 README = ROOT / "README.md"
@@ -44,17 +44,19 @@ def stale(found: Found) -> list[str]:
 def is_current(measured: Mapping[str, str]) -> bool:
     """Whether the package still has what was measured.
 
-    A file that a command wrote has the model's identity. One that was copied from an earlier page says `transcribed`
-    and from where; of it at most the weights are known. The README says so beside its numbers until it is measured.
+    A file that a command wrote has the model's identity, or the digest of the float weights that the model was made
+    from, where these were asked in its place.
     """
-    if "transcribed" in measured:
-        return measured["weights"] == shipped(measured["backbone"])
+    if "made_from_sha256" in measured:
+        return measured["made_from_sha256"] == made_from(measured["backbone"])
     return measured["identity"] == load_backbone(measured["backbone"]).identity
 
 
 def origin(measured: Mapping[str, str]) -> str:
-    """A remark on numbers that no command of this version wrote; else nothing."""
-    return f"Copied from {measured['transcribed']}. " if "transcribed" in measured else ""
+    """A remark on numbers for which float weights were asked; else nothing."""
+    return (
+        "Asked were the float weights that the model was made from, on a GPU." if "made_from_sha256" in measured else ""
+    )
 
 
 def written(text: str, found: Found) -> str:
@@ -102,8 +104,8 @@ def results_block(found: Found) -> str:
     rows += public_rows(found["few-documents"])
     shown = table(["texts", "regime", "mean", "lowest", "highest"], rows, left=2)
     pairs = found["everyday-small"]["pairs"]["with descriptions"]["all"]
-    copied = origin(found["few-documents"]["measured"])
-    remark = f"Rows of public datasets: {copied[0].lower()}{copied[1:].strip()}\n\n" if copied else ""
+    asked = origin(found["few-documents"]["measured"])
+    remark = f"Rows of public datasets: {asked[0].lower()}{asked[1:]}\n\n" if asked else ""
     return (
         f"{shown}\n\n{remark}Near pairs, two texts nearly alike of which a label applies to one: the default ranks"
         f" {percent(pairs['ranked']['value'])}% of {pairs['pairs']}\nright and decides"
@@ -123,7 +125,7 @@ def speed_block(found: Found) -> str:
     assert gain, f"{GPU_PAGE} no longer says how much faster shared attention is"
     memory = f"On {one['cores']} cores, in {small:.0f} MB of memory against {other:.0f}."
     return (
-        f"{table(head, rows)}\n\n{origin(one['measured'])}{memory}"
+        f"{table(head, rows)}\n\n{memory}"
         f" On a GPU, LLaDA-8B scores {gain[1]} as many documents with shared\nattention as with padded prompts"
         f" ([speed on a GPU](docs/results/gpu.md)).\n"
     )

@@ -135,6 +135,7 @@ def few_documents() -> str:
     """The learning curve as a table, from the JSON of its command."""
     content = json.loads((RESULTS / "few-documents.json").read_text(encoding="utf-8"))
     backbone, rows = content["measured"]["backbone"], []
+    remark = f"{asked}\n" if (asked := origin(content["measured"])) else ""
     for key, cells in content["found"].items():
         size, _, method = key.partition(" ")
         if method not in ("fit", "not fitting") or (method == "not fitting" and size != "0"):
@@ -143,13 +144,14 @@ def few_documents() -> str:
         pairs.append([sum(one) / len(pairs) for one in zip(*pairs, strict=True)])
         rows.append([f"{int(size):,}", *(f"{micro:.1f} / {macro:.1f}" for micro, macro in pairs)])
     sets = list(next(iter(content["found"].values())))
-    command = "python benchmarks/studies/few_documents.py --data-dir DATA --save scores --without setfit"
+    command = "python benchmarks/studies/few_documents.py --data-dir DATA --save scores"
+    model = "--weights build/small/weights.safetensors" if remark else f"--backbone {backbone}"
     return (
         "## How many documents\n\n"
         f"`{backbone}`, by the number of documents that `fit` saw; 0 is before `fit`. Means over five draws, measured"
         " on other\ndocuments by which nothing was chosen. The last row has as many as a set has, 300 to 1,000.\n"
-        f"{origin(content['measured'])}\n"
-        f"```text\n{command} \\\n    --backbone {backbone} --json benchmarks/results/few-documents.json\n```\n\n"
+        f"{remark}\n"
+        f"```text\n{command} \\\n    {model} --json benchmarks/results/few-documents.json\n```\n\n"
         f"{table(['documents', *sets, 'mean'], rows)}\n"
     )
 

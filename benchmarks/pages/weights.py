@@ -20,6 +20,12 @@ def shipped(name: str) -> str:
     return manifest["sha256"]["model.onnx"][:12]
 
 
+def made_from(name: str) -> str:
+    """The SHA-256 of the float weights that an embedded model was made from."""
+    manifest = json.loads((MODELS / name / "manifest.json").read_text(encoding="utf-8"))
+    return str(manifest["made_from_sha256"])
+
+
 def stated(name: str, digest: str) -> str:
     """The line about weights with this digest."""
     if digest == shipped(name):

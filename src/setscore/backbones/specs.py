@@ -170,7 +170,7 @@ SMALL = replace(
     summary="embedded, English, no download",
     parameters=33_400_000,
     temperature=1.0,
-    competition=0.35,
+    competition=0.5,
 )
 EMBEDDED = {spec.name: spec for spec in (SMALL, MINI)}
 DEFAULT_MODEL = SMALL.name
