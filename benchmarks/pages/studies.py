@@ -42,16 +42,17 @@ SECTIONS = (
     Section(
         "Micro or macro F1",
         """
-With 200 documents, what thresholds aim at. One cut for all labels is best for micro-F1, a cut for each label for
-macro-F1; `balanced`, the default, lies between.
+With 200 documents and `setscore-small`, what thresholds aim at. One cut for all labels is best for micro-F1, a cut for
+each label for macro-F1; `balanced`, the default, lies between.
 """,
-        "python benchmarks/studies/few_documents.py --data-dir DATA --save scores --sizes 200 --objective macro_f1",
+        "python benchmarks/studies/few_documents.py --data-dir DATA --save scores --sizes 200 --methods fit \\\n"
+        "    --weights build/small/weights.safetensors --objective macro_f1",
         ("objectives",),
     ),
     Section(
         "Suggested documents",
-        "Fifty documents out of 250, suggested in two rounds, beside fifty at random; means over five draws.",
-        "python benchmarks/studies/suggest.py --data-dir DATA --save scores",
+        "Fifty documents out of 250 for `setscore-small`, suggested in two rounds, beside fifty at random; five draws.",
+        "python benchmarks/studies/suggest.py --data-dir DATA --save scores --weights build/small/weights.safetensors",
         ("suggested",),
     ),
     Section(

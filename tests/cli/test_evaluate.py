@@ -232,6 +232,7 @@ def nearly_alike(folder, label, labelled):
             r"micro-F1 is \d+\.\d cross-validated and \d+\.\d with nothing fitted: look at the gold labels",
         ),
         ((0,), ("--size", "3"), "none of these documents has a gold label"),
+        ((0, 5, 8), (), r"7 of 10 documents have no label and taught that none\s+applies\."),
     ],
 )
 def test_calibrate_tells_what_speaks_against_the_fit(tmp_path, labelled, options, said):

@@ -140,7 +140,7 @@ def test_the_summary_says_what_was_planted():
     assert "too often, so calibrate before you decide" in words
     assert "The two answers together have 50% of the probability." in words
     top = NAMES[int(np.argmax(collapsed.empty))]
-    assert f"By its wording alone {top!r} is nearest to yes" in words
+    assert f"Without a document to read, {top!r} comes nearest to yes" in words
     assert "no place stands out: slots differ by 0.00 log-odds" in in_words(measured(PlantedBackbone(), gold), LABELS)
 
     class Deaf(PlantedBackbone):
@@ -181,7 +181,7 @@ class ByName(PlantedBackbone):
 def test_labels_that_say_yes_to_no_document_are_named(names, said):
     labels = LabelSet.of(names)
     words = in_words(measured(ByName(), None, labels=labels), labels)
-    assert f"whether that is right. {said} By its wording alone" in words
+    assert f"whether that is right. {said} Without a document to read," in words
 
 
 def test_a_label_that_says_yes_to_some_documents_is_not_named():

@@ -6,7 +6,7 @@ import pytest
 from fakes import FakeBackbone
 from servers import KEY, LABELS
 
-from setscore import SetScoreClassifier
+from setscore import LabelSet, SetScoreClassifier
 from setscore.server import Limits
 
 TEXTS = ["crude oil fell", "rain all week", "a wrong charge for oil"]
@@ -32,6 +32,15 @@ def test_classify_with_everything(start):
     assert len(last["labels"]) == 1
 
 
+@pytest.mark.parametrize("label_text", ["both", "description", "name"])
+def test_labels_are_asked_by_what_the_request_says(start, label_text):
+    labels = {"oil": "the price of crude", "weather": "rain or sunshine"}
+    asked = {"documents": TEXTS, "labels": labels, "label_text": label_text}
+    found = start().post("/classify", json=asked).json()["predictions"]
+    wanted = LabelSet.of(labels).asked_by(label_text)
+    assert found == SetScoreClassifier(wanted, backbone=FakeBackbone()).classify(TEXTS).to_dict()
+
+
 def test_a_classifier_by_name_and_the_default(start):
     client = start()
     named = client.post("/classify", json={"documents": TEXTS, "classifier": "news"}).json()
@@ -51,6 +60,7 @@ def test_a_classifier_by_name_and_the_default(start):
         ({"documents": ["a" * 500], "labels": LABELS}, 413, "characters were sent, 400 may be in one request."),
         ({"documents": [], "labels": LABELS}, 422, "documents must hold at least 1 entry."),
         ({"documents": ["a"], "labels": {}}, 422, "labels must hold at least 1 entry."),
+        ({"documents": ["a"], "labels": LABELS, "label_text": "code"}, 422, "label_text"),
         ({"documents": ["a"], "path": "/etc/passwd"}, 422, "the request has an unknown field 'path'."),
         ({"documents": ["a"], "backbone": "hf:x"}, 422, "the request has an unknown field 'backbone'."),
         ({"documents": ["a"], "classifier": "../etc/passwd"}, 404, "unknown classifier '../etc/passwd'"),

@@ -27,6 +27,7 @@ def test_clients_that_leave_free_their_place_and_sigterm_loses_nothing():
         (["--backbone", "nothing"], "unknown backbone 'nothing'"),
         (["--allow", "pickle"], "--allow is for --classifier"),
         (["--labels", "a,a"], "label 'a' is listed twice"),
+        (["--label-text", "name"], "--label-text says how the labels of --labels are asked"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_served(tmp_path, options, told):

@@ -14,7 +14,7 @@ from setscore.cli import options
 from setscore.cli.console import abstained, literal, progress, remark, results, show_labels, show_outcomes, watch_steps
 from setscore.datasets import Dataset, find_source, load_dataset
 from setscore.ensemble import BLENDS, blend_of
-from setscore.errors import DataFileError, SetScoreError, counted, truncation
+from setscore.errors import DataFileError, SetScoreError, counted, plural, truncation
 from setscore.experiments import Outcome, Scored, cross_validated
 from setscore.experiments.evaluation import VALIDATION_SIZE
 from setscore.experiments.learning import (
@@ -122,6 +122,11 @@ def calibrate(
         outcomes[CALIBRATED_ONLY if learns else f"{kind}, cross-validated"] = cross_validated(scored, kind)
     points = _learned(classifier, scored, outcomes)
     remarks = list(_remarks(classifier, scored, list(outcomes.values())))
+    if own.file is not None and 0 < (empty := int((~drawn.gold.any(axis=1)).sum())) < len(drawn):
+        remarks.append(
+            f"{empty} of {counted(len(drawn), 'document')} {plural(empty, 'has', 'have')} no label and taught that none"
+            " applies. If nobody has looked at them yet, leave them out."
+        )
     plain = not learns and classifier.blend is None and scored.config["model"] == BLENDS[SUGGESTED]
     if plain and _seeks_micro_f1(classifier):
         remarks += _suggested(scored, drawn, kind, list(outcomes.values())[-1])

@@ -68,6 +68,7 @@ def serve_command(
         list[Path] | None,
         typer.Option(help="A saved classifier, asked by the name of its file. May be repeated.", show_default=False),
     ] = None,
+    label_text: options.LabelText = None,
     allow: options.Allow = None,
     host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8080,
@@ -112,6 +113,8 @@ def serve_command(
     """
     if not classifier:
         options.refuse_allow(allow)
+    if label_text is not None and labels is None:
+        raise SetScoreError("--label-text says how the labels of --labels are asked; a request has its own label_text.")
     key = _key(api_key_file)
     if host not in LOOPBACK and key is None and not without_key:
         raise SetScoreError(
@@ -119,7 +122,7 @@ def serve_command(
         )
     settings = Settings(
         described=asked.classifier(),
-        served=_served(labels, classifier or (), asked, allow or ()),
+        served=_served(labels, label_text, classifier or (), asked, allow or ()),
         projects=projects.expanduser() if page else None,
         key=key,
         origins=tuple(cors or ()),
@@ -131,16 +134,18 @@ def serve_command(
         warnings.simplefilter("ignore", kind)
 
     def started(address: str) -> None:
-        remark(f"serving at {address}" + (f", projects in {settings.projects}" if page else "") + "; Ctrl-C ends it.")
+        remark(
+            f"serving at {address}" + (f" with projects in {settings.projects}" if page else "") + " (Ctrl-C ends it)"
+        )
 
     serve(settings, host=host, port=port, log_requests=log_requests, started=started)
 
 
 def _served(
-    labels: str | None, files: Sequence[Path], asked: options.Model, allow: Sequence[str]
+    labels: str | None, label_text: str | None, files: Sequence[Path], asked: options.Model, allow: Sequence[str]
 ) -> dict[str, SetScoreClassifier]:
     """What is asked when a request brings no labels, and classifiers by name."""
-    served = {} if labels is None else {"labels": asked.classifier(labels)}
+    served = {} if labels is None else {"labels": asked.classifier(labels, label_text=label_text)}
     for path in files:
         if path.stem in served:
             raise SetScoreError(f"two classifiers would be called {path.stem!r}. Rename one of the files.")

@@ -58,7 +58,7 @@ def _labels(found: Diagnosis, labels: LabelSet) -> list[str]:
     names, empty = labels.names, found.empty
     top = int(np.argmax(empty))
     made = [
-        f"By its wording alone {names[top]!r} is nearest to yes: log-odds {empty[top]:+.1f} for an empty document,"
+        f"Without a document to read, {names[top]!r} comes nearest to yes: log-odds {empty[top]:+.1f}, against"
         f" {np.median(empty):+.1f} for the label in the middle."
     ]
     rates = found.rates.get(MATCHED)
@@ -108,7 +108,7 @@ def _wording(found: Diagnosis) -> list[str]:
         return []
     most = max(others, key=lambda one: one.flips)
     verb = "matters" if most.flips >= MANY_FLIPS else "matters little"
-    made = [f"The wording {verb}: {most.template!r} flips {100 * most.flips:.1f}% of the decisions."]
+    made = [f"How the question is put {verb}: {most.template!r} flips {100 * most.flips:.1f}% of the decisions."]
     best = max(found.wordings, key=lambda one: one.micro_f1 or 0.0)
     if best is not first and best.micro_f1 is not None and first.micro_f1 is not None:
         made.append(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from setscore.classifier import SetScoreClassifier
 from setscore.errors import LabelError, counted, unknown_name
 from setscore.pipelines import ZeroShotPipeline
-from setscore.records import Document, Label, LabelSet
+from setscore.records import LABEL_TEXTS, Document, Label, LabelSet
 from setscore.server.errors import invalid, too_large, unknown
 from setscore.server.settings import Limits, Settings
 
@@ -42,7 +42,12 @@ class Catalogue:
         return self._kept((name, threshold), lambda: found.with_threshold(threshold))
 
     def described(
-        self, labels: Mapping[str, str | None], *, threshold: float | None = None, competition: float | None = None
+        self,
+        labels: Mapping[str, str | None],
+        *,
+        threshold: float | None = None,
+        competition: float | None = None,
+        label_text: str = LABEL_TEXTS[0],
     ) -> SetScoreClassifier:
         """A classifier for the labels of a request."""
         self._check_labels(labels)
@@ -51,10 +56,10 @@ class Catalogue:
 
         def make() -> SetScoreClassifier:
             params = self._settings.described.get_params(deep=False)
-            inventory = LabelSet(tuple(Label(name, text) for name, text in labels.items()))
+            inventory = LabelSet(tuple(Label(name, text) for name, text in labels.items()), label_text)
             return SetScoreClassifier(**{**params, "labels": inventory, **given})
 
-        return self._kept((tuple(labels.items()), *given.items()), make)
+        return self._kept((tuple(labels.items()), label_text, *given.items()), make)
 
     def zero_shot(self, labels: list[str], hypothesis: str | None) -> SetScoreClassifier:
         """The classifier behind `setscore.pipeline`."""

@@ -25,7 +25,7 @@ def add(app: FastAPI, service: Service) -> None:
         check_size(documents, [*labels, *labels.values()], service.limits)
         if isinstance(asked, schemas.AskedLabels):
             given = {"threshold": asked.threshold, "competition": asked.competition}
-            classifier = service.catalogue.described(labels, **given)
+            classifier = service.catalogue.described(labels, label_text=asked.label_text, **given)
         else:
             name = asked.classifier if isinstance(asked, schemas.AskedClassifier) else None
             classifier = service.catalogue.named(name, asked.threshold)

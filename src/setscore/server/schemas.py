@@ -79,7 +79,11 @@ class AskedLabels(Asked):
     """Documents and the labels to ask of them."""
 
     labels: Labels
-    competition: Annotated[Share | None, Field(description="How much labels compete; 0 asks each for itself.")] = None
+    competition: Annotated[Share | None, Field(description="How much labels compete; 0 asks each on its own.")] = None
+    label_text: Annotated[
+        Literal["both", "description", "name"],
+        Field(description="What a question says of a label: its name with its description, or one of them."),
+    ] = "both"
 
     @model_validator(mode="before")
     @classmethod
