@@ -10,9 +10,15 @@ import pytest
 from commands import invoke
 
 from setscore.datasets import DATASETS, card, development_slices, jigsaw, load_dataset, paper_slices, registry, reuters
+from setscore.datasets.files import MissingFilesError
 from setscore.datasets.source import descriptions
 from setscore.errors import DataFileError, MissingExtraError
+from setscore.experiments import prepare
+from setscore.experiments.training import training_documents
 
+LOCAL = Path(__file__).parents[2] / "data"  # where a contributor puts files; git ignores it
+PACKAGED = Path(registry.__file__).parent / "descriptions"
+WHOLE = {"eurlex": 127}  # descriptions of labels that the set leaves out too
 TEST_SIZES = {"goemotions": 1500, "reuters": 1000, "eurlex": 800, "ecthr": 1000, "jigsaw": 1500, "aapd": 1000}
 
 
@@ -246,14 +252,38 @@ def test_reuters_draws_its_validation_documents_from_the_training_split(monkeypa
     assert asked == ["train"]
 
 
-@pytest.mark.parametrize("name", ["goemotions", "reuters", "eurlex", "ecthr", "jigsaw", "aapd"])
+def described_in(name: str) -> str:
+    """The file of an entry's descriptions: by its name, or by its folder where several entries share one."""
+    return name if (PACKAGED / f"{name}.yaml").exists() else DATASETS[name].folder
+
+
+def test_every_file_of_descriptions_belongs_to_an_entry():
+    assert {path.stem for path in PACKAGED.iterdir()} == {described_in(name) for name in DATASETS}
+
+
+@pytest.mark.parametrize("name", DATASETS)
 def test_every_label_has_a_short_description_that_completes_the_question(name):
-    texts = descriptions(name)
-    assert len(texts) == (127 if name == "eurlex" else DATASETS[name].labels)
+    texts = descriptions(described_in(name))
+    assert len(texts) == WHOLE.get(name, DATASETS[name].labels)
     assert len(set(texts.values())) == len(texts)
     for text in texts.values():
         assert 2 <= len(text.split()) <= 8, text
         assert not re.search(r"[.?!;]$|^not? ", text), text
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [(name, split) for name, one in DATASETS.items() if (LOCAL / one.folder).is_dir() for split in one.sizes],
+)
+def test_an_entry_agrees_with_the_files_in_data(name, split):
+    try:
+        dataset = load_dataset(name, split, LOCAL)
+    except MissingFilesError as error:
+        pytest.skip(str(error))
+    assert (dataset.name, dataset.split, len(dataset.labels)) == (name, split, DATASETS[name].labels)
+    assert all(label.description for label in dataset.labels.labels)
+    if not dataset.notes:  # whole, and nothing stands in for it
+        assert len(dataset) == DATASETS[name].sizes[split]
 
 
 @pytest.mark.parametrize("name", DATASETS)
@@ -266,7 +296,7 @@ def test_a_card_says_what_one_must_know(name, tmp_path):
         source.origin,
         source.licence,
         source.obtain,
-        f"{source.test_size:,}",
+        *([] if source.test_size is None else [f"{source.test_size:,}"]),
         *source.differs,
         *source.unchecked,
     ):
@@ -297,6 +327,48 @@ def test_a_source_may_have_no_home():
     code, _, err = invoke("evaluate", "homeless")
     assert code == 2
     assert "error: homeless validation: there is no home to fetch its files from. Get dev.tsv" in err
+
+
+@pytest.fixture
+def ours(put, tmp_path, monkeypatch):
+    """A set that is not the paper's, without a training split."""
+    sizes = {"validation": 40, "test": 3}
+    source = replace(DATASETS["goemotions"], name="ours", sizes=sizes, test_size=None, differs=(), unchecked=())
+    monkeypatch.setitem(DATASETS, "ours", source)
+    put("goemotions/dev.tsv", "".join(f"Text {i}.\t{i % 28}\tv{i}\n" for i in range(40)))
+    put("goemotions/test.tsv", "".join(f"Test {i}.\t{i}\tt{i}\n" for i in range(3)))
+    return tmp_path
+
+
+@pytest.mark.usefixtures("ours")
+def test_a_set_that_is_not_the_papers_does_not_claim_to_be():
+    assert "paper" not in "\n".join(card(DATASETS["ours"]))
+    code, out, _ = invoke("datasets")
+    assert code == 0
+    assert re.search(r"^ours +28 +- +40 +3 +- ", out, re.MULTILINE)
+
+
+def test_the_whole_test_split_of_a_set_that_is_not_the_papers(ours, monkeypatch):
+    monkeypatch.setattr(registry, "VALIDATION_SIZE", 10)
+    validation, test = paper_slices("ours", 13, ours)
+    assert (len(validation), len(test), test.notes) == (10, 3, ())
+
+
+def test_too_few_validation_documents_say_what_to_do(ours):
+    message = (
+        r"^ours validation has 40 documents; 200 of them are drawn to fit on. With --slices development \(slices ="
+        r' "development" below \[dataset\] in a config\) half of them are.$'
+    )
+    with pytest.raises(DataFileError, match=message):
+        paper_slices("ours", 13, ours)
+
+
+def test_a_set_without_a_training_split_says_what_baselines_can_learn_from(ours):
+    ready = prepare("ours", "development", [13], data_dir=ours)
+    message = r"^ours has no train split, only validation, test. With --train validation linear learns from the"
+    with pytest.raises(DataFileError, match=message):
+        training_documents("linear", ready, "split", data_dir=ours)
+    assert training_documents("linear", ready, "either", data_dir=ours) is None
 
 
 def test_a_card_shows_what_was_counted(many):

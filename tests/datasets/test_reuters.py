@@ -160,5 +160,7 @@ def test_missing_files_are_named(tmp_path):
 
 
 def test_there_is_no_validation_split(tmp_path):
-    with pytest.raises(DataFileError, match=r"Known: test, train. Validation documents are drawn from train."):
+    with pytest.raises(
+        DataFileError, match=r"has no validation split, only train, test. Validation documents are drawn from train."
+    ):
         load_dataset("reuters", "validation", tmp_path)

@@ -31,5 +31,6 @@ def datasets(
         sizes = [
             f"{source.sizes[split]:,}" if split in source.sizes else "-" for split in ("train", "validation", "test")
         ]
-        table.add_row(key, str(source.labels), *sizes, f"{source.test_size:,}", literal(source.licence))
+        paper = "-" if source.test_size is None else f"{source.test_size:,}"
+        table.add_row(key, str(source.labels), *sizes, paper, literal(source.licence))
     results.print(table)

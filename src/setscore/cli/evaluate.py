@@ -92,14 +92,15 @@ def evaluate(
     ] = None,
     allow: options.Allow = None,
 ) -> None:
-    """Measure micro and macro F1 on the paper's datasets or on your own labelled documents.
+    """Measure micro and macro F1 on datasets by name or on your own labelled documents.
 
     For every seed a calibration is fitted on 200 validation documents and measured on others; the table shows mean and
     standard deviation over the seeds. Beside the calibrations stands what `fit` learns from the same documents, and the
-    classifier before `fit` (threshold 0.5). `all` stands for goemotions, reuters, eurlex, ecthr-b (the ECtHR task
-    nearest to the paper's number of labels per document), jigsaw and aapd. Rows named oracle choose their thresholds on
-    the test documents: they are no results, but show what the threshold loses. `setscore compare` puts several
-    scorers, or another run's scores, beside each other.
+    classifier before `fit` (threshold 0.5). `all` stands for the paper's sets: goemotions, reuters, eurlex, ecthr-b
+    (the ECtHR task nearest to the paper's number of labels per document), jigsaw and aapd. Rows named oracle choose
+    their thresholds on the test documents: they are no results, but show what the threshold loses. `setscore compare`
+    puts several scorers, or another run's scores, beside each other. With --data-dir DATA the files of goemotions lie
+    in DATA/goemotions.
 
     Examples:
 

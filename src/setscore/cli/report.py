@@ -32,7 +32,7 @@ def report(
 
         setscore report runs
 
-        setscore report runs/everyday runs/goemotions-small --out both.html --title "Two runs"
+        setscore report runs/everyday-small runs/goemotions-small --out both.html --title "Two runs"
     """
     check_libraries("setscore report")
     from setscore.experiments.reporting.content import sections

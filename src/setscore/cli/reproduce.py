@@ -78,7 +78,8 @@ def reproduce(
     reproduction; a cell whose weights or documents are not there says what is missing. Where the paper prints two
     numbers for one cell, the note says which one is compared with, and why.
 
-    Runs are kept in OUT: nothing is asked twice, and an interrupted command continues when it is run again.
+    Runs are kept in OUT: nothing is asked twice, and an interrupted command continues when it is run again. With
+    --data-dir DATA the files of goemotions lie in DATA/goemotions.
 
     Examples:
 

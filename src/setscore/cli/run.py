@@ -36,13 +36,14 @@ def run(
     The folder holds the resolved config, versions and machine, the identity of the model, scores, predictions
     (predictions.parquet, and predictions.npz as the paper saves them) and metrics.json with seconds, passes, tokens
     and memory. Answers are kept beside it: nothing is asked twice, an interrupted run continues, and a finished one
-    is only read. Unknown keys of a config are refused.
+    is only read. Unknown keys of a config are refused. With --data-dir DATA the files of goemotions lie in
+    DATA/goemotions.
 
     Examples:
 
-        setscore run configs/everyday.toml
+        setscore run configs/everyday-small.toml
 
-        setscore run configs/everyday.toml --set method.template=article-topic --set seeds=[13]
+        setscore run configs/everyday-small.toml --set method.template=article-topic --set seeds=[13]
 
         setscore run configs/goemotions-small.toml --data-dir DATA --out results
     """
@@ -51,7 +52,7 @@ def run(
     from setscore.experiments.runs.folder import STORE, make_run
 
     if not configs:
-        raise SetScoreError("no config was given. Give a TOML file, as in setscore run configs/everyday.toml.")
+        raise SetScoreError("no config was given. Give a TOML file, as in setscore run configs/everyday-small.toml.")
     given = [*(changes or ()), *([] if data_dir is None else [f"dataset.data_dir={data_dir.as_posix()!r}"])]
     loaded = {path: load_config(path, given, allow=tuple(allow or ())) for path in configs}
     made = []

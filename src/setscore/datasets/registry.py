@@ -7,7 +7,7 @@ from setscore.datasets.dataset import Dataset
 from setscore.datasets.files import MissingFilesError
 from setscore.datasets.hub import by_hand, from_home
 from setscore.datasets.source import Source
-from setscore.errors import DataFileError, unknown_name
+from setscore.errors import DataFileError, counted, unknown_name
 from setscore.records import LabelSet
 
 DATASETS: dict[str, Source] = {
@@ -19,6 +19,7 @@ DATASETS: dict[str, Source] = {
     "jigsaw": jigsaw.SOURCE,
     "aapd": aapd.SOURCE,
 }
+SPLITS = ("train", "validation", "test")
 VALIDATION_SIZE = 200  # of the paper
 SEED = 13  # of the paper's headline numbers; 17 and 23 for replication
 
@@ -38,9 +39,11 @@ def load_dataset(name: str, split: str, data_dir: str | Path | None = None, *, d
     descriptions, unless `descriptions` is False.
     """
     source = find_source(name)
-    if split not in source.sizes:
+    if split in SPLITS and split not in source.sizes:
         hint = "" if split != "validation" else f" Validation documents are drawn from {source.validation}."
-        raise DataFileError(unknown_name(f"split of {name}", split, source.sizes) + hint)
+        raise MissingFilesError(f"{name} has no {split} split, only {', '.join(source.sizes)}.{hint}")
+    if split not in source.sizes:
+        raise DataFileError(unknown_name(f"split of {name}", split, source.sizes))
     if data_dir is None:
         dataset = from_home(source, split)
     else:
@@ -56,11 +59,14 @@ def paper_slices(
 ) -> tuple[Dataset, Dataset]:
     """The paper's slices: 200 validation documents drawn with `seed`, and the first documents of the test split.
 
-    A test split that has fewer documents than the paper's slice is taken whole, and that is noted.
+    A test split that has fewer documents than the paper's slice is taken whole, and that is noted; so is, without a
+    note, that of a set that is not the paper's.
     """
     source = find_source(name)
     validation, _ = development_slices(name, seed, data_dir, descriptions=descriptions)
     test = load_dataset(name, "test", data_dir, descriptions=descriptions)
+    if source.test_size is None:
+        return validation, test
     if len(test) < source.test_size:
         return validation, test.noting(
             f"The paper's slice has {source.test_size} documents; only {len(test)} are there."
@@ -76,4 +82,9 @@ def development_slices(
     Both come from the validation split, of Reuters, which has none, from the training split.
     """
     pool = load_dataset(name, find_source(name).validation, data_dir, descriptions=descriptions)
+    if len(pool) < VALIDATION_SIZE:
+        raise DataFileError(
+            f"{name} {pool.split} has {counted(len(pool), 'document')}; {VALIDATION_SIZE} of them are drawn to fit on."
+            ' With --slices development (slices = "development" below [dataset] in a config) half of them are.'
+        )
     return pool.draw(VALIDATION_SIZE, seed)

@@ -53,12 +53,13 @@ class Source:
     read         from a folder of official files, and a split, to a Dataset
     sizes        documents of each split that it has, as published
     cardinality  labels per document, and where that was counted
-    test_size    documents of the paper's test slice: the first ones of the test split
+    test_size    documents of the paper's test slice: the first ones of the test split; None for a set that is not the
+                 paper's, whose test split is taken whole
     obtain       how to get the files by hand, as the words after "Get", without a full stop
     homes        on the Hugging Face Hub or elsewhere, in the order in which they are tried; empty where nothing can be
                  fetched, and the files are only got by hand
     validation   the split that the validation documents are drawn from
-    differs      what differs from the paper, as sentences
+    differs      what differs from the paper, as sentences; empty for a set that is not the paper's
     unchecked    what is taken from others' word, because it could not be looked at when this was written
     """
 
@@ -70,11 +71,11 @@ class Source:
     labels: int
     cardinality: str
     sizes: Mapping[str, int]
-    test_size: int
     read: Callable[[Path, str], Dataset]
     obtain: str
     homes: tuple[Home | Archive, ...] = ()
     validation: str = "validation"
+    test_size: int | None = None
     differs: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
 
@@ -107,8 +108,9 @@ def card(source: Source, *measured: Dataset) -> list[str]:
         f"- Labels: {source.labels}; per document {source.cardinality}",
         f"- {_homes(source)}",
         f"- By hand: {source.obtain}",
-        f"- Test slice of the paper: the first {source.test_size:,} documents of the test split",
     ]
+    if source.test_size is not None:
+        lines.append(f"- Test slice of the paper: the first {source.test_size:,} documents of the test split")
     lines += [f"- Differs from the paper: {sentence}" for sentence in source.differs]
     lines += [f"- Not checked: {sentence}" for sentence in source.unchecked]
     if measured:

@@ -35,7 +35,7 @@ class DatasetConfig(_Part):
 
     name: str | None = None
     slices: Literal["development", "paper"] | None = None  # development with data_dir, else paper
-    data_dir: str | None = None
+    data_dir: str | None = None  # the parent of the dataset's folder
     file: str | None = None
     labels: str | None = None
     text_column: str = "text"
