@@ -55,7 +55,9 @@ def is_current(measured: Mapping[str, str]) -> bool:
 def origin(measured: Mapping[str, str]) -> str:
     """A remark on numbers for which float weights were asked; else nothing."""
     return (
-        "Asked were the float weights that the model was made from, on a GPU." if "made_from_sha256" in measured else ""
+        "Measured with the float weights that the model was made from, on a GPU."
+        if "made_from_sha256" in measured
+        else ""
     )
 
 

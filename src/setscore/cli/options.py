@@ -29,7 +29,9 @@ CALIBRATION = (
 )
 DataDir = Annotated[
     Path | None,
-    typer.Option(help="A folder with the official files; without it they come from the Hugging Face Hub."),
+    typer.Option(
+        help="A folder that holds the official files in a folder for each dataset; else they come from the Hugging Face Hub."
+    ),
 ]
 Save = Annotated[
     Path | None, typer.Option(help="A folder for the scores: re-used, and continued after an interruption.")
