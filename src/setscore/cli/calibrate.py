@@ -122,7 +122,8 @@ def calibrate(
         outcomes[CALIBRATED_ONLY if learns else f"{kind}, cross-validated"] = cross_validated(scored, kind)
     points = _learned(classifier, scored, outcomes)
     remarks = list(_remarks(classifier, scored, list(outcomes.values())))
-    if own.file is not None and 0 < (empty := int((~drawn.gold.any(axis=1)).sum())) < len(drawn):
+    empty = int((~drawn.gold.any(axis=1)).sum())
+    if own.file is not None and len(drawn) / 2 <= empty < len(drawn):  # more than a file has that was filled in
         remarks.append(
             f"{empty} of {counted(len(drawn), 'document')} {plural(empty, 'has', 'have')} no label and taught that none"
             " applies. If nobody has looked at them yet, leave them out."

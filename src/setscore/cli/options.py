@@ -30,7 +30,7 @@ CALIBRATION = (
 DataDir = Annotated[
     Path | None,
     typer.Option(
-        help="A folder that holds the official files in a folder for each dataset; else they come from the Hugging Face Hub."
+        help="A folder with a folder of official files for each dataset; else they come from the Hugging Face Hub."
     ),
 ]
 Save = Annotated[
