@@ -1,4 +1,7 @@
-"""What every calibration shares: log-odds in, probabilities and decisions out, a state that is JSON."""
+"""What every calibration shares: log-odds in, probabilities and decisions out, a state that is JSON.
+
+Thresholds maximise an objective: on labelled documents, exactly, or in the eyes of calibrated probabilities.
+"""
 
 import copy
 import hashlib
