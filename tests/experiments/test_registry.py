@@ -107,3 +107,14 @@ def test_which_runs_a_cell_needs(cell, needs):
 def test_an_unknown_item_is_an_error():
     with pytest.raises(SetScoreError, match=r"^unknown table or figure 'mian'\. Did you mean 'main'\?"):
         registry.item("mian")
+
+
+def test_one_model_in_the_place_of_all_is_asked_once_for_each_dataset():
+    from setscore.experiments.reproduction.listing import budget
+    from setscore.experiments.reproduction.planning import Choice
+
+    asked = [one for one in registry.items()["main"].cells() if "per_label" in str(one.quantity)]
+    alone = budget(asked, Choice(backbone="setscore-mini"), teraflops=1.0)
+    papers = budget(asked, Choice(), teraflops=1.0)
+    assert alone.runs < papers.runs
+    assert alone.seconds < papers.seconds / 100, "the experts of a model that is replaced do no work"

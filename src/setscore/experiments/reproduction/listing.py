@@ -81,7 +81,7 @@ class Budget:
 def budget(asked: Sequence[Asked], choice: Choice, *, teraflops: float | None = None) -> Budget:
     """Of all the runs that are made for these cells, here or on a machine of this speed; equal runs count once."""
     each: Mapping[tuple[str, ...], Estimate] = {
-        _same(need): estimate(need, choice, teraflops=teraflops)
+        _same(need, choice): estimate(need, choice, teraflops=teraflops)
         for need in merged(asked).values()
         if choice.uses(methods()[need.method].weights)
     }
@@ -95,10 +95,11 @@ def budget(asked: Sequence[Asked], choice: Choice, *, teraflops: float | None = 
     )
 
 
-def _same(need: Need) -> tuple[str, ...]:
+def _same(need: Need, choice: Choice) -> tuple[str, ...]:
+    """What tells a run from others: with one model in the place of all, many are the same."""
     method = methods()[need.method]
     what = method.baseline or method.scorer.replace("permutation?orders=1", "unary")
-    return (method.weights.name, what, need.dataset, need.template)
+    return (choice.place(method.weights), what, need.dataset, need.template)
 
 
 def duration(seconds: float) -> str:

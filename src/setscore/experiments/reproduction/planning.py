@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from setscore.backbones import KNOWN, backbone_spec, is_place
+from setscore.backbones import EMBEDDED, KNOWN, backbone_spec, is_place
 from setscore.backbones.host import free_host_bytes
 from setscore.baselines import TRAINED
 from setscore.errors import SetScoreError, unknown_name
@@ -31,6 +31,7 @@ from setscore.scorers import Reading, make
 QUESTION_TOKENS = 20  # of a question and its slot, about
 LABEL_TOKENS = 8  # of a label in a list of them, with its slot
 EFFICIENCY = 0.4  # of what the machine multiplies matrices with, that a model gets
+EMBEDDED_GAIN = 5.0  # an embedded model multiplies int8, and not its word embeddings (measured: 6 min, not 43)
 TRAINING_COST = 3  # passes' worth of work for a training step
 NEW_TOKENS = 32  # that a generated answer takes, about
 ACTIVATION_SHARE = 0.25  # of the weights' bytes, for a pass beside them
@@ -147,8 +148,11 @@ def estimate(need: Need, choice: Choice, *, teraflops: float | None = None) -> E
         learned = min(choice.train_limit or size.train, size.train)
         tokens += TRAINING_COST * 2 * learned * min(size.tokens, 512)
     memory = parameters * width * (1 + ACTIVATION_SHARE)
-    active = method.weights.active or parameters
+    replaced = choice.place(method.weights) != method.weights.place  # by a model whose experts are its own
+    active = parameters if replaced else method.weights.active or parameters
     speed, room = (_speed(), _free()) if teraflops is None else (teraflops * 1e12, math.inf)
+    if replaced and choice.place(method.weights).partition("?")[0] in EMBEDDED:
+        speed *= EMBEDDED_GAIN
     return Estimate(forwards, 2 * active * tokens / (speed * EFFICIENCY), memory, memory < room)
 
 
