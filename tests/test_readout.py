@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit
 
 from setscore import SetScoreClassifier, readout
+from setscore.calibration import UnfittedCalibration
 from setscore.errors import SetScoreError
 from setscore.readout import OWN, Readout
 
@@ -45,9 +46,36 @@ def test_without_evidence_it_is_the_models_own_answer():
     found, _ = readout.fit(scores, vectors, labels, gold)
     assert found.shares[:2].sum() > 0.5  # most to the simple ones
     assert np.abs(found.log_odds(scores, vectors) - scores).mean() < 0.6
+    np.testing.assert_allclose(nothing(labels, OWN).log_odds(scores, vectors), scores)
+
+
+def nothing(labels, shared):
     m = np.zeros
-    nothing = Readout(labels, m(D), m(M), 0.0, OWN, m((D, M)), m((M, M)), m(M), found.shares)
-    np.testing.assert_allclose(nothing.log_odds(scores, vectors), scores)
+    return Readout(labels, m(D), m(M), 0.0, shared, m((D, M)), m((M, M)), m(M), np.array([1.0, 0, 0]))
+
+
+@pytest.mark.parametrize(("temperature", "competition"), [(1.0, 0.0), (1.0, 0.5), (0.7, 0.35)])
+def test_it_starts_from_the_zero_shot_answer(temperature, competition):
+    scores, vectors, labels, _ = made(60)
+    scores[3, 1], scores[4] = -np.inf, -np.inf  # not asked
+    start = nothing(labels, readout.zero_shot(temperature, competition)).log_odds(scores, vectors)
+    ready = UnfittedCalibration(temperature=temperature, competition=competition).for_labels(M)
+    np.testing.assert_allclose(expit(start), ready.transform(scores), atol=1e-12)
+
+
+def test_where_labels_compete_a_handful_of_documents_keeps_to_that():
+    """Gold follows the zero-shot answer with competition; from bare log-odds on it takes more documents to see it."""
+    losses = []
+    for seed in range(10):
+        scores, vectors, labels, _ = made(300, seed=seed)
+        start, truth = readout.zero_shot(1.0, 1.0), nothing(labels, readout.zero_shot(1.0, 1.0))
+        right = truth.log_odds(scores, vectors)
+        gold = np.random.default_rng(seed).random(scores.shape) < expit(right)
+        few = [array[:4] for array in (scores, vectors)], gold[:4]
+        found = [readout.fit(*few[0], labels, few[1], *given)[0] for given in [(start,), ()]]
+        losses.append([loss(one.log_odds(scores[4:], vectors[4:]), gold[4:]) for one in found if one is not None])
+    with_start, without = np.mean([pair for pair in losses if len(pair) == 2], axis=0)
+    assert with_start < without
 
 
 @pytest.mark.parametrize("n", [2, 5, 20])

@@ -164,7 +164,7 @@ def _concluded(
     calibration, scores = calibrations.make(aim.kind), mixed(known.members, blend)
     if labels is None:
         return _aiming(calibration, aim.objective).fit(scores, known.gold), blend, None
-    readout, unseen = readouts.fit(scores, known.vectors, labels, known.gold)
+    readout, unseen = readouts.fit(scores, known.vectors, labels, known.gold, _start(aim.ready))
     if calibration.name == AutoCalibration.name:
         if readout is None and aim.ready is not None:
             return aim.ready, blend, None
@@ -172,6 +172,13 @@ def _concluded(
     found = _aiming(calibration, aim.objective).fit(unseen, known.gold)
     found.fingerprint_ = fingerprint(scores, known.gold)  # by which a later measurement knows these documents
     return found, blend, readout
+
+
+def _start(ready: Calibration | None) -> FloatArray:
+    """What a read-out starts from: the answer before any label, or where none is known the bare log-odds."""
+    if isinstance(ready, UnfittedCalibration):
+        return readouts.zero_shot(ready.temperature, ready.competition)
+    return readouts.OWN
 
 
 def without_gold(members: Mapping[str, FloatArray], aim: Aim) -> Calibration:

@@ -1,13 +1,14 @@
 """What labelled documents teach on top of the scores. The model's weights stay as they are.
 
-    z_i(x) = a u_i(x) + c mean_j u_j(x) + d max_j u_j(x) + e cos(x, i) + f          the same five numbers for all labels
-             + w_i . (v(x) - v) + sum_j g_ij (u_j(x) - u_j) + b_i                   of each label
+    z_i(x) = a u_i(x) + c mean_j u_j(x) + d max_j u_j(x) + e cos(x, i) + h (1 - r_i(x)) + f     shared by all labels
+             + w_i . (v(x) - v) + sum_j g_ij (u_j(x) - u_j) + b_i                               of each label
 
 u are the model's log-odds, v(x) is the document's sentence embedding, v and u_j are means over the labelled documents,
-and cos(x, i) is the cosine with the label's text. All of it is fitted by logistic regression with priors centred on
-a = 1 and nothing else: without evidence z *is* the model's own answer. What all labels share is fitted first, once with
-the cosine and once without it, so a label with three gold documents borrows from the others; then each may differ, as
-far as two strengths let it:
+cos(x, i) is the cosine with the label's text, and r_i(x) is how high the other labels stand (`competition.py`). All of
+it is fitted by logistic regression with priors centred on the zero-shot answer, which has an a and an h and nothing
+else: without evidence z *is* that answer. What all labels share is fitted first, so a label with three gold documents
+borrows from the others: once from the zero-shot answer on without the cosine, once with it from the bare log-odds on.
+Then each label may differ, as far as two strengths let it:
 
     b_i ~ N(0, 1 / t),    w_i ~ N(0, 1 / s),    g_ij ~ N(0, 1 / s)  in units that make them alike
 
@@ -27,17 +28,18 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from setscore.competition import others
 from setscore.errors import SetScoreError
 from setscore.logistic import Prior, fit_logistic
 from setscore.records import BoolArray, FloatArray, IntArray
 
-OWN = np.array([1.0, 0.0, 0.0, 0.0, 0.0])  # a, c, d, e and f that leave the log-odds as they are
+OWN = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])  # a, c, d, e, h and f that leave the log-odds as they are
 COSINE_SCALE = 10.0  # brings differences of cosines to the size of log-odds
 EMBEDDING_SCALE = 4.0  # and differences of unit vectors;
 MUTUAL_SCALE = 0.3  # log-odds of other labels count less than the embedding,
 FAR = 8.0  # and no further than this from their mean
-# How strongly what labels share is held at OWN: with the cosine, and without it.
-BASES = (np.full(5, 3.0), np.array([1.0, 1.0, 1.0, 1e9, 1.0]))
+# How strongly what labels share is held: at OWN with the cosine, and at the zero-shot answer without it.
+BASES = (np.full(6, 3.0), np.array([1.0, 1.0, 1.0, 1e9, 3.0, 1.0]))
 BIASES = (5.0, 1.0, 0.3)  # strengths of b alone, the strongest first,
 WEIGHTS = tuple((s, max(0.5, s / 30)) for s in (30.0, 10.0, 3.0, 1.0, 0.3))  # and of w and b. These and the scales were
 # chosen by the likelihood of validation documents of six sets (benchmarks/studies/few_documents.py --within).
@@ -55,10 +57,10 @@ class Readout:
 
     labels   [m, d] unit vectors of the label texts
     centre   [d] the mean embedding, `level` [m] the mean log-odds, and `cosine` the mean cosine of the documents
-    shared   [5]: a, c, d, e and f
+    shared   [6]: a, c, d, e, h and f
     weights  [d, m] of the embedding, `mutual` [m, m] of the log-odds of labels (rows) for labels (columns)
     biases   [m]
-    shares   [3] how much of the average is what labels share (or the model's own answer), has biases, has weights
+    shares   [3] how much of the average is what labels share (or the zero-shot answer), has biases, has weights
     """
 
     labels: FloatArray
@@ -112,20 +114,26 @@ class Readout:
         )
 
 
+def zero_shot(temperature: float, competition: float) -> FloatArray:
+    """The shared numbers of the answer before any label: (u + competition (1 - r)) / temperature."""
+    return np.array([1.0, 0.0, 0.0, 0.0, competition, 0.0]) / temperature
+
+
 def fit(
-    scores: FloatArray, vectors: FloatArray, labels: FloatArray, gold: BoolArray
+    scores: FloatArray, vectors: FloatArray, labels: FloatArray, gold: BoolArray, start: FloatArray = OWN
 ) -> tuple[Readout | None, FloatArray]:
     """A read-out and the log-odds [n, m] to fit a calibration on; None and `scores` where there is nothing to learn.
 
-    scores [n, m] may be -inf where a label was not asked; vectors [n, d] and label vectors [m, d] are of length 1.
+    scores [n, m] may be -inf where a label was not asked; vectors [n, d] and label vectors [m, d] are of length 1;
+    `start` are the shared numbers of the zero-shot answer.
     Those log-odds are of a read-out that has not seen the document: in its own eyes a fit looks better than it is.
     """
     if len(gold) < LEAST_DOCUMENTS or not (gold & np.isfinite(scores)).any():
         return None, scores
     fold = np.random.default_rng(SEED).permutation(len(gold)) % min(FOLDS, len(gold))
     held_out = [fold == number for number in range(fold.max() + 1)]
-    folds = [_Slice.of(scores[~inside], vectors[~inside], labels, gold[~inside]) for inside in held_out]
-    everything = _Slice.of(scores, vectors, labels, gold)
+    folds = [_Slice.of(scores[~inside], vectors[~inside], labels, gold[~inside], start) for inside in held_out]
+    everything = _Slice.of(scores, vectors, labels, gold, start)
 
     def unseen(paths: list[list[Readout]]) -> list[FloatArray]:
         found = [np.empty(scores.shape) for _ in paths[0]]
@@ -153,9 +161,9 @@ def fit(
 class _Slice:
     """Labelled documents, ready to be fitted on.
 
-    nothing      the read-out that is the model's own answer
+    nothing      the read-out that is the zero-shot answer
     gold, asked  [n, m]
-    shared       [n, m, 5] the inputs of the numbers that labels share
+    shared       [n, m, 6] the inputs of the numbers that labels share
     basis        [r, d + m] and coordinates [n, r] in it of what each label weighs for itself
     """
 
@@ -167,22 +175,23 @@ class _Slice:
     coordinates: FloatArray
 
     @classmethod
-    def of(cls, scores: FloatArray, vectors: FloatArray, labels: FloatArray, gold: BoolArray) -> "_Slice":
+    def of(
+        cls, scores: FloatArray, vectors: FloatArray, labels: FloatArray, gold: BoolArray, start: FloatArray
+    ) -> "_Slice":
         asked, cosines = np.isfinite(scores), vectors @ labels.T
         level = np.where(asked, scores, 0.0).sum(axis=0) / np.maximum(asked.sum(axis=0), 1)
         cosine, centre, (d, m) = float(cosines.mean()), vectors.mean(axis=0), (vectors.shape[1], gold.shape[1])
         own = np.zeros((d, m)), np.zeros((m, m)), np.zeros(m)
-        nothing = Readout(labels, centre, level, cosine, OWN, *own, np.zeros(KINDS))
+        nothing = Readout(labels, centre, level, cosine, start, *own, np.zeros(KINDS))
         basis, coordinates = _coordinates(_inputs(vectors, scores, centre, level))
         return cls(nothing, gold, asked, _shared(scores, cosines - cosine), basis, coordinates)
 
 
 def _simple(part: _Slice) -> list[Readout]:
-    """The model's own answer; what labels share, and that with biases, the strongest held first; for each of BASES."""
-    found = [part.nothing]
-    for precision in BASES:
-        inputs = part.shared[part.asked][:, :-1]
-        numbers = fit_logistic(inputs, part.gold[part.asked], Prior(OWN, precision))
+    """The zero-shot answer; what labels share, and that with biases, the strongest held first; for each of BASES."""
+    found, inputs = [part.nothing], part.shared[part.asked][:, :-1]
+    for centre, precision in zip((OWN, part.nothing.shared), BASES, strict=True):
+        numbers = fit_logistic(inputs, part.gold[part.asked], Prior(centre, precision))
         base = replace(part.nothing, shared=numbers)
         start, none = np.zeros((len(part.basis) + 1, part.gold.shape[1])), np.full(len(part.basis), np.inf)
         found.append(base)
@@ -271,13 +280,13 @@ def _inputs(vectors: FloatArray, scores: FloatArray, centre: FloatArray, level: 
 
 
 def _shared(scores: FloatArray, cosines: FloatArray) -> FloatArray:
-    """What all labels share [n, m, 5]: own log-odds, mean and maximum of the document, cosine, 1."""
+    """What all labels share [n, m, 6]: own log-odds, mean and maximum of the document, cosine, 1 - r, 1."""
     asked = np.isfinite(scores)
     count = np.maximum(asked.sum(axis=1, keepdims=True), 1)
     own = np.where(asked, scores, 0.0)
     mean = own.sum(axis=1, keepdims=True) / count
     highest = np.where(asked.any(axis=1, keepdims=True), scores.max(axis=1, keepdims=True), 0.0)
-    parts = (own, mean, highest, COSINE_SCALE * cosines, np.ones(1))
+    parts = (own, mean, highest, COSINE_SCALE * cosines, 1.0 - others(scores), np.ones(1))
     return np.stack([np.broadcast_to(part, scores.shape) for part in parts], axis=-1)
 
 

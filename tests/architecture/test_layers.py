@@ -18,7 +18,7 @@ ROOT = Path(setscore.__file__).parent
 
 LAYERS = (
     ("errors", "records", "predictions"),
-    ("named", "prompts", "storage", "metrics", "logistic", "theory", "datasets", "estimators", "store"),
+    ("named", "prompts", "storage", "metrics", "competition", "logistic", "theory", "datasets", "estimators", "store"),
     ("encoders", "backbones"),
     ("shortlist", "scorers"),
     ("calibration", "ensemble", "readout"),

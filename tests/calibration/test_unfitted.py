@@ -11,7 +11,7 @@ from slices import NOT_ASKED
 from setscore import SetScoreClassifier
 from setscore.backbones import backbone_spec
 from setscore.calibration import UnfittedCalibration
-from setscore.calibration.temperature import SHARPNESS, others
+from setscore.competition import SHARPNESS, others
 from setscore.errors import SetScoreError
 
 LOG_ODDS = arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(1, 8)), elements=st.floats(-30, 30))

@@ -3,27 +3,25 @@
 `UnfittedCalibration` stands in before any labelled document was seen: two numbers per backbone, none of them the user's
 to fit.
 
-    p_i(x) = sigmoid((u_i(x) + c (1 - r_i(x))) / T),    r_i = log(1 + sum_{j != i} exp(k u_j)) / k,  k = 4
+    p_i(x) = sigmoid((u_i(x) + c (1 - r_i(x))) / T)
 
-r is a soft maximum of 0 and the other labels' log-odds: near 0 while no other label stands out, near the highest of
-them when one does. So c lies between independent questions (0) and a choice of one label (1): where nothing else
-applies a label needs a little less, beside a likely one a little more. T only sets how sure the probabilities sound.
-With c = 0 and T = 1 these are the model's own. The order of the labels plays no part, and adding a label that does not
-apply changes nothing.
+r_i is how high the other labels stand (`competition.py`), and c lies between independent questions (0) and a choice of
+one label (1): where nothing else applies a label needs a little less, beside a likely one a little more. T only sets
+how sure the probabilities sound. With c = 0 and T = 1 these are the model's own.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
 from setscore.calibration.base import Calibration
+from setscore.competition import others
 from setscore.errors import SetScoreError
 from setscore.metrics import Counts, micro_f1
 from setscore.records import BoolArray, FloatArray, IntArray
 
-SHARPNESS = 4.0  # k: how nearly the soft maximum is the maximum
 TEMPERATURES = (0.05, 20.0)  # where T is searched
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, np.inf)  # inf: the global cut for all
 
@@ -76,21 +74,6 @@ class UnfittedCalibration(Calibration):
             raise SetScoreError(f"competition lies between 0 (independent) and 1 (one label), got {self.competition}.")
         if not 0 <= self.threshold <= 1:
             raise SetScoreError(f"a threshold lies between 0 and 1, got {self.threshold}.")
-
-
-def others(log_odds: FloatArray) -> FloatArray:
-    """r [n_documents, n_labels]: for each label the soft maximum of 0 and the document's other log-odds."""
-    scaled = SHARPNESS * log_odds
-    everyone = np.logaddexp(0.0, logsumexp(scaled, axis=1, keepdims=True))
-    # Taking a label out of the sum is safe for all but the highest, which may be nearly the whole of it.
-    rows, highest = np.arange(len(scaled)), scaled.argmax(axis=1)
-    rest = scaled.copy()
-    rest[rows, highest] = -np.inf
-    share = np.exp(scaled - everyone)
-    share[rows, highest] = 0.0
-    found = everyone + np.log1p(-share)
-    found[rows, highest] = np.logaddexp(0.0, logsumexp(rest, axis=1))
-    return np.asarray(found / SHARPNESS)
 
 
 class TemperatureCalibration(Calibration):
