@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from setscore import __version__
-from setscore.backbones import load_backbone
+from setscore.backbones import backbone_spec, load_backbone
 from setscore.experiments import paper
 
 if TYPE_CHECKING:
@@ -58,11 +58,19 @@ def write_json(path: Path | None, content: Any) -> None:
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def measured(backbone: "str | FloatBackbone") -> dict[str, str]:
-    """What numbers were measured with; a page that shows them is stale when the package has other weights."""
+def measured(backbone: "str | FloatBackbone") -> dict[str, Any]:
+    """What numbers were measured with: a page that shows them is stale when the package has something else."""
     if isinstance(backbone, str):
-        return {"backbone": backbone, "identity": load_backbone(backbone).identity, "setscore": __version__}
-    return {"backbone": backbone.spec.name, "made_from_sha256": backbone.weights()["weights"], "setscore": __version__}
+        name, weights = backbone, {"identity": load_backbone(backbone).identity}
+    else:
+        name, weights = backbone.spec.name, {"made_from_sha256": backbone.weights()["weights"]}
+    return {"backbone": name, **weights, "zero_shot": zero_shot(name), "setscore": __version__}
+
+
+def zero_shot(name: str) -> dict[str, float]:
+    """The numbers of a model that stand in before `fit`."""
+    spec = backbone_spec(name)
+    return {"temperature": spec.temperature, "competition": spec.competition, "handicap": spec.handicap}
 
 
 def timed(work: Callable[[], T], *, clock: Callable[[], float] = time.perf_counter) -> tuple[T, float]:

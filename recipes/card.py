@@ -74,6 +74,7 @@ def card(
         "role": described["role"],
         "temperature": KNOWN[f"setscore-{model}"].temperature,
         "competition": KNOWN[f"setscore-{model}"].competition,
+        "handicap": KNOWN[f"setscore-{model}"].handicap,
         "written": f"{read_by_hand(by_source) - judged(by_source):,}",
         "judged": f"{judged(by_source):,}",
         "rows": f"{summary['rows']:,}",

@@ -1,12 +1,12 @@
-"""The numbers that stand in before `fit`, chosen for a packaged model: its temperature and its competition.
+"""The numbers that stand in before `fit`, chosen for a packaged model: temperature, competition and handicap.
 
     python -m recipes.unfitted --validation validation.json --backbone setscore-small
 
 Asks the model about the documents of validation.json (`recipes.validate --data-dir`), of which nothing was learned: the
-validation slices of the public sets, whose labels are asked by description, and judged texts with their whole label
-sets, asked by name and by name and description. Prints micro-F1 at a probability of 0.5 for each competition, and the
-log loss for each temperature. The competition is the one with the best mean of the three kinds; the temperature, which
-moves no decision, is the one with the least log loss there.
+validation slices of the public sets, whose labels are asked by description, and judged texts, asked by name and by name
+and description, with their whole label sets and each label by itself. Prints micro-F1 at a probability of 0.5 for each
+competition and handicap, and the log loss for each temperature. Chosen are the competition and the handicap with the
+best mean over the five kinds; the temperature, which moves no decision, is the one with the least log loss there.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,8 @@ from setscore.calibration import UnfittedCalibration
 from setscore.records import BoolArray, FloatArray, Label, LabelSet
 
 TEMPERATURES = (0.5, 0.7, 1.0, 1.4, 2.0)
-COMPETITIONS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7)
-KINDS = ("public sets", "judged, by name", "judged, by both")
+COMPETITIONS, HANDICAPS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0), (0.0, 0.5, 1.0)
+PUBLIC = "public sets"
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,12 @@ class Asked:
     gold: BoolArray
     sure: BoolArray
 
-    def probabilities(self, temperature: float, competition: float) -> FloatArray:
-        numbers = UnfittedCalibration(temperature=temperature, competition=competition)
-        return numbers.for_labels(self.gold.shape[1]).transform(self.log_odds)
+    def probabilities(self, **numbers: float) -> FloatArray:
+        return UnfittedCalibration(**numbers).for_labels(self.gold.shape[1]).transform(self.log_odds)
+
+    def alone(self) -> "Asked":
+        """Each label as a set of its own. What the model answers about a label does not depend on the others."""
+        return Asked(*(part.reshape(-1, 1) for part in (self.log_odds, self.gold, self.sure)))
 
 
 def main() -> None:
@@ -51,13 +55,12 @@ def main() -> None:
     sets = json.loads(arguments.validation.read_text())
     judged = by_label_set(sets.get("judged", {}).get("rows", []))
     public = {name: one for name, one in sets.items() if "documents" in one}
-    found = {
-        KINDS[0]: [ask_public(one, arguments.backbone, arguments.documents) for one in public.values()],
-        KINDS[1]: [ask_judged(rows, "name", arguments.backbone) for rows in judged],
-        KINDS[2]: [ask_judged(rows, "both", arguments.backbone) for rows in judged],
-    }
-    competition, temperature = choose({kind: each for kind, each in found.items() if each})
-    print(f"\nchosen: competition {competition:g}, temperature {temperature:g}")
+    found = {PUBLIC: [ask_public(one, arguments.backbone, arguments.documents) for one in public.values()]}
+    for text in ("name", "both"):
+        whole = [ask_judged(rows, text, arguments.backbone) for rows in judged]
+        found |= {f"judged, by {text}": whole, f"by {text}, each by itself": [one.alone() for one in whole]}
+    chosen = choose({kind: each for kind, each in found.items() if each})
+    print("\nchosen: " + ", ".join(f"{name} {value:g}" for name, value in chosen.items()))
 
 
 def ask_public(one: Mapping[str, Any], backbone: str, most: int) -> Asked:
@@ -84,41 +87,41 @@ def ask_judged(rows: Sequence[Mapping[str, Any]], label_text: str, backbone: str
     return Asked(classifier.decision_function([row["text"] for row in rows]), gold, gold | no)
 
 
-def choose(found: Mapping[str, Sequence[Asked]]) -> tuple[float, float]:
-    print("| competition | " + " | ".join([*found, "mean", *(f"log loss, T = {t:g}" for t in TEMPERATURES)]) + " |")
-    print("|---:|" + "---:|" * (len(found) + 1 + len(TEMPERATURES)))
-    micro, losses = dict[float, float](), dict[float, list[float]]()
-    for competition in COMPETITIONS:
-        kinds = [micro_f1(kind, each, competition) for kind, each in found.items()]
-        micro[competition] = float(np.mean(kinds))
-        losses[competition] = [
-            float(np.mean([surprise(each, t, competition) for each in found.values()])) for t in TEMPERATURES
-        ]
-        cells = [f"{value:.1f}" for value in [*kinds, micro[competition]]]
-        cells += [f"{value:.3f}" for value in losses[competition]]
-        print(f"| {competition:g} | " + " | ".join(cells) + " |", flush=True)
-    best = max(COMPETITIONS, key=lambda competition: micro[competition])
-    return best, TEMPERATURES[int(np.argmin(losses[best]))]
+def choose(found: Mapping[str, Sequence[Asked]]) -> dict[str, float]:
+    heads = ["competition", "handicap", *found, "mean", *(f"log loss, T = {t:g}" for t in TEMPERATURES)]
+    print("| " + " | ".join(heads) + " |\n|" + "---:|" * len(heads))
+    best, chosen = -1.0, dict[str, float]()
+    for competition, handicap in product(COMPETITIONS, HANDICAPS):
+        if competition == 0 and handicap > 0:  # the same as without
+            continue
+        numbers = {"competition": competition, "handicap": handicap}
+        kinds = [micro_f1(each, together=kind != PUBLIC, **numbers) for kind, each in found.items()]
+        losses = [np.mean([surprise(each, temperature=t, **numbers) for each in found.values()]) for t in TEMPERATURES]
+        mean = float(np.mean(kinds))
+        cells = [f"{competition:g}", f"{handicap:g}", *(f"{value:.1f}" for value in kinds), f"{mean:.2f}"]
+        print("| " + " | ".join(cells + [f"{value:.3f}" for value in losses]) + " |", flush=True)
+        if mean > best:
+            best, chosen = mean, {"temperature": TEMPERATURES[int(np.argmin(losses))]} | numbers
+    return chosen
 
 
-def micro_f1(kind: str, found: Sequence[Asked], competition: float) -> float:
-    """In percent: the mean over public sets; of judged texts, whose sets are small, over all of them together."""
+def micro_f1(found: Sequence[Asked], *, together: bool, **numbers: float) -> float:
+    """In percent: the mean over sets, or of all of them `together` where they are small."""
     counts = []
     for each in found:
-        decided = each.probabilities(1.0, competition) >= 0.5
+        decided = each.probabilities(**numbers) >= 0.5
         right, said = (decided & each.gold).sum(), (decided & each.sure).sum()
         counts.append([2 * right, said + each.gold.sum()])
-    if kind == KINDS[0]:
-        return 100 * float(np.mean([right / max(1, both) for right, both in counts]))
-    right, both = np.sum(counts, axis=0)
-    return 100 * float(right / max(1, both))
+    if together:
+        counts = [np.sum(counts, axis=0)]
+    return 100 * float(np.mean([right / max(1, both) for right, both in counts]))
 
 
-def surprise(found: Sequence[Asked], temperature: float, competition: float) -> float:
+def surprise(found: Sequence[Asked], **numbers: float) -> float:
     """Log loss in nats, a mean over the label sets of the mean over pairs of document and label."""
     losses = []
     for each in found:
-        probabilities = each.probabilities(temperature, competition)[each.sure]
+        probabilities = each.probabilities(**numbers)[each.sure]
         losses.append(log_loss(each.gold[each.sure], probabilities, labels=[False, True]))
     return float(np.mean(losses))
 

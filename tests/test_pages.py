@@ -124,7 +124,11 @@ def test_other_weights_and_other_numbers_are_seen(monkeypatch):
     found = readme.results()
     first = {**found["everyday-small"], "measured": {**found["everyday-small"]["measured"], "identity": "another"}}
     (problem, *_) = readme.stale({"everyday-small": first})
-    assert problem.startswith("benchmarks/results/everyday-small.json was not measured with the weights")
+    assert problem.startswith("benchmarks/results/everyday-small.json was not measured with the weights and numbers")
+    small = found["everyday-small"]["measured"]
+    other = small | {"zero_shot": small["zero_shot"] | {"competition": 0.123}}
+    assert readme.is_current(small)
+    assert not readme.is_current(other)
     text = README.read_text(encoding="utf-8")
     assert readme.written(text, found) == text
     fewer = {**found["cpu"], "cores": 63}

@@ -54,12 +54,13 @@ def nothing(labels, shared):
     return Readout(labels, m(D), m(M), 0.0, shared, m((D, M)), m((M, M)), m(M), np.array([1.0, 0, 0]))
 
 
-@pytest.mark.parametrize(("temperature", "competition"), [(1.0, 0.0), (1.0, 0.5), (0.7, 0.35)])
-def test_it_starts_from_the_zero_shot_answer(temperature, competition):
+@pytest.mark.parametrize("numbers", [(1.0, 0.0, 1.0), (1.0, 0.5, 0.0), (0.7, 0.35, 1.0), (1.0, 1.0, 0.3)])
+def test_it_starts_from_the_zero_shot_answer(numbers):
     scores, vectors, labels, _ = made(60)
     scores[3, 1], scores[4] = -np.inf, -np.inf  # not asked
-    start = nothing(labels, readout.zero_shot(temperature, competition)).log_odds(scores, vectors)
-    ready = UnfittedCalibration(temperature=temperature, competition=competition).for_labels(M)
+    start = nothing(labels, readout.zero_shot(*numbers)).log_odds(scores, vectors)
+    named = dict(zip(("temperature", "competition", "handicap"), numbers, strict=True))
+    ready = UnfittedCalibration(**named).for_labels(M)
     np.testing.assert_allclose(expit(start), ready.transform(scores), atol=1e-12)
 
 
@@ -68,7 +69,8 @@ def test_where_labels_compete_a_handful_of_documents_keeps_to_that():
     losses = []
     for seed in range(10):
         scores, vectors, labels, _ = made(300, seed=seed)
-        start, truth = readout.zero_shot(1.0, 1.0), nothing(labels, readout.zero_shot(1.0, 1.0))
+        start = readout.zero_shot(1.0, 1.0, 1.0)
+        truth = nothing(labels, start)
         right = truth.log_odds(scores, vectors)
         gold = np.random.default_rng(seed).random(scores.shape) < expit(right)
         few = [array[:4] for array in (scores, vectors)], gold[:4]

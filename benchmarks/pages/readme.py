@@ -3,7 +3,7 @@
     python benchmarks/studies/everyday.py --json benchmarks/results/everyday-small.json
     python benchmarks/studies/everyday.py --backbone setscore-mini --json benchmarks/results/everyday-mini.json
     python benchmarks/studies/few_documents.py --data-dir DATA --save scores \\
-        --weights build/small/weights.safetensors --json benchmarks/results/few-documents.json
+        --json benchmarks/results/few-documents.json
     python benchmarks/speed/cpu.py --json benchmarks/results/cpu.json
     python benchmarks/pages/all_pages.py
 
@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from benchmarks.common import RESULTS, ROOT, table
+from benchmarks.common import RESULTS, ROOT, table, zero_shot
 from benchmarks.pages.weights import made_from
 from setscore.backbones import backbone_spec, load_backbone
 
@@ -34,19 +34,22 @@ def results() -> dict[str, dict[str, Any]]:
 def stale(found: Found) -> list[str]:
     """Results of other weights than those of the package, as sentences."""
     return [
-        f"benchmarks/results/{name}.json was not measured with the weights of {one['measured']['backbone']} that are"
-        " shipped. benchmarks/pages/readme.py says how to measure again."
+        f"benchmarks/results/{name}.json was not measured with the weights and numbers of"
+        f" {one['measured']['backbone']} that are shipped. benchmarks/pages/readme.py says how to measure again."
         for name, one in found.items()
         if not is_current(one["measured"])
     ]
 
 
-def is_current(measured: Mapping[str, str]) -> bool:
+def is_current(measured: Mapping[str, Any]) -> bool:
     """Whether the package still has what was measured.
 
     A file that a command wrote has the model's identity, or the digest of the float weights that the model was made
-    from, where these were asked in its place.
+    from, where these were asked in its place; and the numbers that stood in before `fit`, but for speed alone.
     """
+    numbers = zero_shot(measured["backbone"])
+    if measured.get("zero_shot", numbers) != numbers:
+        return False
     if "made_from_sha256" in measured:
         return measured["made_from_sha256"] == made_from(measured["backbone"])
     return measured["identity"] == load_backbone(measured["backbone"]).identity

@@ -46,13 +46,13 @@ With 200 documents and `setscore-small`, what thresholds aim at. One cut for all
 each label for macro-F1; `balanced`, the default, lies between.
 """,
         "python benchmarks/studies/few_documents.py --data-dir DATA --save scores --sizes 200 --methods fit \\\n"
-        "    --weights build/small/weights.safetensors --objective macro_f1",
+        "    --objective macro_f1",
         ("objectives",),
     ),
     Section(
         "Suggested documents",
         "Fifty documents out of 250 for `setscore-small`, suggested in two rounds, beside fifty at random; five draws.",
-        "python benchmarks/studies/suggest.py --data-dir DATA --save scores --weights build/small/weights.safetensors",
+        "python benchmarks/studies/suggest.py --data-dir DATA --save scores",
         ("suggested",),
     ),
     Section(

@@ -10,9 +10,9 @@ To decide which of m labels apply to a document, SetScore asks a masked-diffusio
 
 and reads one number per label at the masked position: u = log p(yes) - log p(no), the log-odds (Eq. 2 of the paper).
 A calibration turns log-odds into probabilities, and a label is predicted where its probability reaches a threshold.
-The model's weights are never touched. Before `fit` two numbers that belong to the model stand in for a calibration:
-a temperature, and how much the labels of a document compete (`competition`: once one label is likely, the others need
-stronger evidence; 0 treats labels independently). `fit` replaces both with values learned from labelled documents.
+The model's weights are never touched. Before `fit` a few numbers that belong to the model stand in for a calibration:
+a temperature, and how much the labels of a document compete (`competition`: where no other label stands out, one needs
+less evidence; 0 treats labels independently). `fit` replaces them with values learned from labelled documents.
 
     Document -> [Shortlist] -> Query -> Backbone -> Scores -> [Ensemble] -> [Read-out] -> Calibration -> Prediction
 
@@ -301,10 +301,12 @@ class SetScoreClassifier(TextClassifier):
         return self.fitted_ if hasattr(self, "fitted_") else self._unfitted(LabelSet.of(self.labels))
 
     def _unfitted(self, labels: LabelSet) -> Fitted:
-        """The options, and two numbers of the model: its temperature, and how much labels compete."""
+        """The options, and three numbers of the model: its temperature, and how labels compete."""
         spec = backbone_spec(self.backbone) if isinstance(self.backbone, str) else self.backbone.spec
         competition = spec.competition if self.competition is None else self.competition
-        ready = UnfittedCalibration(temperature=spec.temperature, competition=competition, threshold=self.threshold)
+        ready = UnfittedCalibration(
+            temperature=spec.temperature, competition=competition, handicap=spec.handicap, threshold=self.threshold
+        )
         blend = None if self.blend is None else blend_of(self.blend)
         shortlist = None if self.shortlist is None else shortlist_of(self.shortlist)
         return Fitted(labels, ready.for_labels(len(labels)), blend, shortlist=shortlist)

@@ -3,7 +3,10 @@
     r_i = log(1 + sum_{j != i} exp(k u_j)) / k,    k = 4
 
 is a soft maximum of 0 and the other labels' log-odds: near 0 while no other label stands out, near the highest of them
-when one does. The order of the labels plays no part, and adding a label that does not apply changes nothing.
+when one does. The order of the labels plays no part, and adding a label that does not apply changes nothing. At 1 a
+label stops being alone, and from there on it is beside another one:
+
+    alone_i = max(0, 1 - r_i),    beside_i = max(0, r_i - 1)
 """
 
 import numpy as np
@@ -27,3 +30,9 @@ def others(log_odds: FloatArray) -> FloatArray:
     found = everyone + np.log1p(-share)
     found[rows, highest] = np.logaddexp(0.0, logsumexp(rest, axis=1))
     return np.asarray(found / SHARPNESS)
+
+
+def standing(log_odds: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """How much each label is alone, from 0 to 1, and how much beside another one, from 0 on: both [n, m]."""
+    free = 1.0 - others(log_odds)
+    return np.maximum(0.0, free), np.maximum(0.0, -free)

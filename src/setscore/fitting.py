@@ -177,7 +177,7 @@ def _concluded(
 def _start(ready: Calibration | None) -> FloatArray:
     """What a read-out starts from: the answer before any label, or where none is known the bare log-odds."""
     if isinstance(ready, UnfittedCalibration):
-        return readouts.zero_shot(ready.temperature, ready.competition)
+        return readouts.zero_shot(ready.temperature, ready.competition, ready.handicap)
     return readouts.OWN
 
 

@@ -1,14 +1,15 @@
 """What labelled documents teach on top of the scores. The model's weights stay as they are.
 
-    z_i(x) = a u_i(x) + c mean_j u_j(x) + d max_j u_j(x) + e cos(x, i) + h (1 - r_i(x)) + f     shared by all labels
-             + w_i . (v(x) - v) + sum_j g_ij (u_j(x) - u_j) + b_i                               of each label
+    z_i(x) = a u_i(x) + c mean_j u_j(x) + d max_j u_j(x) + e cos(x, i)
+             + h alone_i(x) + k beside_i(x) + f                                     the same seven for all labels
+             + w_i . (v(x) - v) + sum_j g_ij (u_j(x) - u_j) + b_i                   of each label
 
 u are the model's log-odds, v(x) is the document's sentence embedding, v and u_j are means over the labelled documents,
-cos(x, i) is the cosine with the label's text, and r_i(x) is how high the other labels stand (`competition.py`). All of
-it is fitted by logistic regression with priors centred on the zero-shot answer, which has an a and an h and nothing
-else: without evidence z *is* that answer. What all labels share is fitted first, so a label with three gold documents
-borrows from the others: once from the zero-shot answer on without the cosine, once with it from the bare log-odds on.
-Then each label may differ, as far as two strengths let it:
+cos(x, i) is the cosine with the label's text, and alone and beside tell how high the other labels stand
+(`competition.py`). All of it is fitted by logistic regression with priors centred on the zero-shot answer, which has an
+a, an h and a k and nothing else: without evidence z *is* that answer. What all labels share is fitted first, so a label
+with three gold documents borrows from the others: once from the zero-shot answer on without the cosine, once with it
+from the bare log-odds on. Then each label may differ, as far as two strengths let it:
 
     b_i ~ N(0, 1 / t),    w_i ~ N(0, 1 / s),    g_ij ~ N(0, 1 / s)  in units that make them alike
 
@@ -28,18 +29,18 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from setscore.competition import others
+from setscore.competition import standing
 from setscore.errors import SetScoreError
 from setscore.logistic import Prior, fit_logistic
 from setscore.records import BoolArray, FloatArray, IntArray
 
-OWN = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])  # a, c, d, e, h and f that leave the log-odds as they are
+OWN = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])  # a, c, d, e, h, k and f that leave the log-odds as they are
 COSINE_SCALE = 10.0  # brings differences of cosines to the size of log-odds
 EMBEDDING_SCALE = 4.0  # and differences of unit vectors;
 MUTUAL_SCALE = 0.3  # log-odds of other labels count less than the embedding,
 FAR = 8.0  # and no further than this from their mean
 # How strongly what labels share is held: at OWN with the cosine, and at the zero-shot answer without it.
-BASES = (np.full(6, 3.0), np.array([1.0, 1.0, 1.0, 1e9, 3.0, 1.0]))
+BASES = (np.full(7, 3.0), np.array([1.0, 1.0, 1.0, 1e9, 3.0, 3.0, 1.0]))
 BIASES = (5.0, 1.0, 0.3)  # strengths of b alone, the strongest first,
 WEIGHTS = tuple((s, max(0.5, s / 30)) for s in (30.0, 10.0, 3.0, 1.0, 0.3))  # and of w and b. These and the scales were
 # chosen by the likelihood of validation documents of six sets (benchmarks/studies/few_documents.py --within).
@@ -57,7 +58,7 @@ class Readout:
 
     labels   [m, d] unit vectors of the label texts
     centre   [d] the mean embedding, `level` [m] the mean log-odds, and `cosine` the mean cosine of the documents
-    shared   [6]: a, c, d, e, h and f
+    shared   [7]: a, c, d, e, h, k and f
     weights  [d, m] of the embedding, `mutual` [m, m] of the log-odds of labels (rows) for labels (columns)
     biases   [m]
     shares   [3] how much of the average is what labels share (or the zero-shot answer), has biases, has weights
@@ -114,9 +115,9 @@ class Readout:
         )
 
 
-def zero_shot(temperature: float, competition: float) -> FloatArray:
-    """The shared numbers of the answer before any label: (u + competition (1 - r)) / temperature."""
-    return np.array([1.0, 0.0, 0.0, 0.0, competition, 0.0]) / temperature
+def zero_shot(temperature: float, competition: float, handicap: float) -> FloatArray:
+    """The shared numbers of the answer before any label: (u + competition (alone - handicap beside)) / temperature."""
+    return np.array([1.0, 0.0, 0.0, 0.0, competition, -competition * handicap, 0.0]) / temperature
 
 
 def fit(
@@ -163,7 +164,7 @@ class _Slice:
 
     nothing      the read-out that is the zero-shot answer
     gold, asked  [n, m]
-    shared       [n, m, 6] the inputs of the numbers that labels share
+    shared       [n, m, 7] the inputs of the numbers that labels share
     basis        [r, d + m] and coordinates [n, r] in it of what each label weighs for itself
     """
 
@@ -280,13 +281,13 @@ def _inputs(vectors: FloatArray, scores: FloatArray, centre: FloatArray, level: 
 
 
 def _shared(scores: FloatArray, cosines: FloatArray) -> FloatArray:
-    """What all labels share [n, m, 6]: own log-odds, mean and maximum of the document, cosine, 1 - r, 1."""
+    """What all labels share [n, m, 7]: own log-odds, the document's mean and maximum, cosine, alone, beside, 1."""
     asked = np.isfinite(scores)
     count = np.maximum(asked.sum(axis=1, keepdims=True), 1)
     own = np.where(asked, scores, 0.0)
     mean = own.sum(axis=1, keepdims=True) / count
     highest = np.where(asked.any(axis=1, keepdims=True), scores.max(axis=1, keepdims=True), 0.0)
-    parts = (own, mean, highest, COSINE_SCALE * cosines, 1.0 - others(scores), np.ones(1))
+    parts = (own, mean, highest, COSINE_SCALE * cosines, *standing(scores), np.ones(1))
     return np.stack([np.broadcast_to(part, scores.shape) for part in parts], axis=-1)
 
 

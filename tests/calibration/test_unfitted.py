@@ -17,8 +17,9 @@ from setscore.errors import SetScoreError
 LOG_ODDS = arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(1, 8)), elements=st.floats(-30, 30))
 
 
-def at(temperature, competition, labels):
-    return UnfittedCalibration(temperature=temperature, competition=competition).for_labels(labels)
+def at(temperature, competition, labels, handicap=1.0):
+    made = UnfittedCalibration(temperature=temperature, competition=competition, handicap=handicap)
+    return made.for_labels(labels)
 
 
 def literal_others(row, label):
@@ -34,6 +35,17 @@ def test_the_formula(log_odds, temperature, competition):
         np.testing.assert_allclose(
             found[n, i], expit((u + competition * (1 - r)) / temperature), rtol=1e-9, atol=1e-300
         )
+
+
+@given(LOG_ODDS, st.floats(0, 1), st.floats(0, 1))
+def test_a_handicap_is_only_for_labels_beside_another_one(log_odds, competition, handicap):
+    labels = log_odds.shape[1]
+    less, none, whole = (at(1.0, competition, labels, h).transform(log_odds) for h in (handicap, 0.0, 1.0))
+    assert (none >= expit(log_odds)).all()
+    assert (none >= less).all()
+    assert (less >= whole).all()
+    lone = others(log_odds) <= 1
+    np.testing.assert_array_equal(none[lone], whole[lone])
 
 
 @given(LOG_ODDS)
@@ -88,7 +100,7 @@ def test_the_classifier_takes_the_backbones_numbers():
     assert spec.competition > 0
     classifier = SetScoreClassifier(["weather", "sports"])
     documents = ["Heavy rain is expected all night.", "The home side won the final on penalties."]
-    ready = at(spec.temperature, spec.competition, 2)
+    ready = at(spec.temperature, spec.competition, 2, spec.handicap)
     np.testing.assert_array_equal(
         classifier.predict_proba(documents), ready.transform(classifier.decision_function(documents))
     )
@@ -119,6 +131,7 @@ def test_competition_can_be_chosen_and_0_asks_each_label_for_itself():
     [
         ({"temperature": 0}, "a temperature above 0 is needed, got 0"),
         ({"competition": 1.5}, r"competition lies between 0 \(independent\) and 1 \(one label\), got 1.5"),
+        ({"handicap": -0.5}, r"a handicap lies between 0 \(none\) and 1, got -0.5"),
         ({"threshold": -0.1}, "a threshold lies between 0 and 1, got -0.1"),
     ],
 )

@@ -32,7 +32,8 @@ class BackboneSpec:
     chat_tokens: int = 0  # how many tokens that takes, when the backbone is asked in chat mode
     windows: int = 1  # windows of a long document that are read unless told otherwise; 1 truncates, as the paper does
     temperature: float = 1.0  # of the log-odds before any labelled document was seen,
-    competition: float = 0.0  # and how much labels compete then (calibration/temperature.py)
+    competition: float = 0.0  # how much labels compete then,
+    handicap: float = 1.0  # and how much of it is against those beside a likely one (calibration/temperature.py)
     set_layout: str = "paper"  # how all labels of a set are written in one prompt (prompts.SET_LAYOUTS)
     repository: str | None = None  # where its weights live on the Hugging Face Hub,
     revision: str | None = None  # and in which version

@@ -170,7 +170,8 @@ SMALL = replace(
     summary="embedded, English, no download",
     parameters=33_400_000,
     temperature=1.0,
-    competition=0.5,
+    competition=0.8,
+    handicap=0.0,
 )
 EMBEDDED = {spec.name: spec for spec in (SMALL, MINI)}
 DEFAULT_MODEL = SMALL.name

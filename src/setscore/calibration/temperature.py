@@ -1,13 +1,14 @@
 """One temperature for all labels: p = sigmoid(u / T), T by likelihood (Guo et al., 2017); or one that is not fitted.
 
-`UnfittedCalibration` stands in before any labelled document was seen: two numbers per backbone, none of them the user's
-to fit.
+`UnfittedCalibration` stands in before any labelled document was seen: three numbers per backbone, none of them the
+user's to fit.
 
-    p_i(x) = sigmoid((u_i(x) + c (1 - r_i(x))) / T)
+    p_i(x) = sigmoid((u_i(x) + c (alone_i(x) - g beside_i(x))) / T)
 
-r_i is how high the other labels stand (`competition.py`), and c lies between independent questions (0) and a choice of
-one label (1): where nothing else applies a label needs a little less, beside a likely one a little more. T only sets
-how sure the probabilities sound. With c = 0 and T = 1 these are the model's own.
+The competition c lies between independent questions (0) and a choice of one label (1): where no other label stands out
+(alone, see `competition.py`) a label needs up to c less. The handicap g says whether it needs more beside a likely one:
+with 1 as much as that one stands out, with 0 nothing. T only sets how sure the probabilities sound. With c = 0 and
+T = 1 these are the model's own.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import numpy as np
 from scipy.special import expit
 
 from setscore.calibration.base import Calibration
-from setscore.competition import others
+from setscore.competition import standing
 from setscore.errors import SetScoreError
 from setscore.metrics import Counts, micro_f1
 from setscore.records import BoolArray, FloatArray, IntArray
@@ -27,7 +28,7 @@ STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, np.inf)  # inf: the global cut for all
 
 
 class UnfittedCalibration(Calibration):
-    """`temperature` T and `competition` c as above, the same `threshold` for every label; `fit` learns nothing."""
+    """`temperature`, `competition` and `handicap` as above, one `threshold` for every label; `fit` learns nothing."""
 
     name: ClassVar[str] = "unfitted"
 
@@ -36,6 +37,7 @@ class UnfittedCalibration(Calibration):
         *,
         temperature: float = 1.0,
         competition: float = 0.0,
+        handicap: float = 1.0,
         threshold: float = 0.5,
         least: int = 0,
         most: int | None = None,
@@ -44,6 +46,7 @@ class UnfittedCalibration(Calibration):
         super().__init__(least=least, most=most, margin=margin)
         self.temperature = temperature
         self.competition = competition
+        self.handicap = handicap
         self.threshold = threshold
 
     def for_labels(self, n_labels: int) -> Self:
@@ -61,7 +64,8 @@ class UnfittedCalibration(Calibration):
         return self.thresholds_
 
     def _logits(self, log_odds: FloatArray) -> FloatArray:
-        return (log_odds + self.competition * (1.0 - others(log_odds))) / self.temperature
+        alone, beside = standing(log_odds)
+        return (log_odds + self.competition * (alone - self.handicap * beside)) / self.temperature
 
     def _probabilities(self, log_odds: FloatArray) -> FloatArray:
         return np.where(np.isfinite(log_odds), expit(self._logits(log_odds)), 0.0)
@@ -72,6 +76,8 @@ class UnfittedCalibration(Calibration):
             raise SetScoreError(f"a temperature above 0 is needed, got {self.temperature}.")
         if not 0 <= self.competition <= 1:
             raise SetScoreError(f"competition lies between 0 (independent) and 1 (one label), got {self.competition}.")
+        if not 0 <= self.handicap <= 1:
+            raise SetScoreError(f"a handicap lies between 0 (none) and 1, got {self.handicap}.")
         if not 0 <= self.threshold <= 1:
             raise SetScoreError(f"a threshold lies between 0 and 1, got {self.threshold}.")
 

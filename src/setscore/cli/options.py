@@ -131,8 +131,8 @@ class Model:
     competition: Annotated[
         float | None,
         typer.Option(
-            help="How much the labels of a document compete before anything is fitted: 0 asks each on its own, 1"
-            " chooses one. Default: the model's own number.",
+            help="How much the labels of a document compete before anything is fitted, from 0, each on its own, to 1."
+            " Default: the model's own number.",
             show_default=False,
             rich_help_panel=METHOD,
         ),

@@ -27,7 +27,7 @@ from setscore.store import Entry, Store, answered, digest, open_store
 from setscore.store.folder import FILE
 
 OLD_FILE = "scores.json"  # what version 0.1 left in every folder of scores
-NOT_ASKED = ("backbone", "model", "temperature", "competition")  # of a model: its identity says more
+NOT_ASKED = ("backbone", "model", "temperature", "competition", "handicap")  # of a model: its identity says more
 OF_A_PART = ("fingerprint", "training", "version")  # what differs between the parts of one method
 WORDS = ("name", "split", "labels", "ids", "notes", "config", "groups", "facts")
 

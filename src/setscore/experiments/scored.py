@@ -136,6 +136,7 @@ def describe(classifier: SetScoreClassifier, dataset: Dataset) -> dict[str, Any]
         **_reading(classifier, spec.windows),
         "temperature": spec.temperature,
         "competition": spec.competition if classifier.competition is None else classifier.competition,
+        "handicap": spec.handicap,
         "label_text": dataset.labels.asked_as,
         "version": __version__,
         "fingerprint": dataset.fingerprint,
@@ -246,9 +247,9 @@ def decided(calibration: calibrations.Calibration, test: Scored, name: str | Non
 def unfitted(test: Scored) -> Outcome:
     """Every label whose probability reaches 0.5, before any labelled document was seen.
 
-    Temperature and competition are those of the model's spec, so the same weights decide the same by whatever name.
+    Its numbers are those of the model's spec, so the same weights decide the same by whatever name.
     """
-    numbers = {key: test.config[key] for key in ("temperature", "competition") if key in test.config}
+    numbers = {key: test.config[key] for key in ("temperature", "competition", "handicap") if key in test.config}
     return decided(calibrations.UnfittedCalibration(**numbers).for_labels(len(test.labels)), test, UNFITTED)
 
 
