@@ -29,6 +29,7 @@ def test_scores_are_those_of_the_classifier(dataset, classifier):
         "long_documents": "truncate",
         "temperature": 1.0,
         "competition": 0.0,
+        "handicap": 1.0,
         "label_text": "name",
         "version": __version__,
         "fingerprint": dataset.fingerprint,
