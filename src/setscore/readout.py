@@ -36,6 +36,7 @@ from setscore.records import BoolArray, FloatArray, IntArray
 
 OWN = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])  # a, c, d, e, h, k and f that leave the log-odds as they are
 COSINE_SCALE = 10.0  # brings differences of cosines to the size of log-odds
+COSINE = COSINE_SCALE * np.eye(len(OWN))[3]  # a cosine among the inputs that labels share
 EMBEDDING_SCALE = 4.0  # and differences of unit vectors;
 MUTUAL_SCALE = 0.3  # log-odds of other labels count less than the embedding,
 FAR = 8.0  # and no further than this from their mean
@@ -76,7 +77,11 @@ class Readout:
 
     def log_odds(self, scores: FloatArray, vectors: FloatArray) -> FloatArray:
         """z [n, m] from log-odds [n, m] and unit vectors [n, d]; a label that was not asked stays -inf."""
-        common = _shared(scores, vectors @ self.labels.T - self.cosine) @ self.shared
+        return self.answer(scores, vectors, _shared(scores, vectors @ self.labels.T))
+
+    def answer(self, scores: FloatArray, vectors: FloatArray, shared: FloatArray) -> FloatArray:
+        """The same, with the inputs [n, m, 7] that labels share at hand."""
+        common = (shared - self.cosine * COSINE) @ self.shared
         own = _inputs(vectors, scores, self.centre, self.level) @ np.vstack([self.weights, self.mutual]) + self.biases
         return np.where(np.isfinite(scores), common + own, -np.inf)
 
@@ -133,22 +138,27 @@ def fit(
         return None, scores
     fold = np.random.default_rng(SEED).permutation(len(gold)) % min(FOLDS, len(gold))
     held_out = [fold == number for number in range(fold.max() + 1)]
-    folds = [_Slice.of(scores[~inside], vectors[~inside], labels, gold[~inside], start) for inside in held_out]
-    everything = _Slice.of(scores, vectors, labels, gold, start)
+    inputs = [scores, vectors, _shared(scores, vectors @ labels.T)]
+
+    def part_of(rows: BoolArray) -> _Slice:
+        return _Slice.of(scores[rows], vectors[rows], inputs[2][rows], labels, gold[rows], start)
+
+    folds, everything = [part_of(~inside) for inside in held_out], part_of(np.ones(len(gold), dtype=np.bool_))
 
     def unseen(paths: list[list[Readout]]) -> list[FloatArray]:
         found = [np.empty(scores.shape) for _ in paths[0]]
         for inside, path in zip(held_out, paths, strict=True):
+            asked = [part[inside] for part in inputs]
             for there, one in zip(found, path, strict=True):
-                there[inside] = one.log_odds(scores[inside], vectors[inside])
+                there[inside] = one.answer(*asked)
         return found
 
     simple, path = [_simple(part) for part in folds], _simple(everything)
     log_odds = unseen(simple)
     bases = _bases(_shares([_log_likelihood(one, gold) for one in log_odds]))
     first = _weighted(folds[0], _base(simple[0], bases), WEIGHTS)
-    there, right = (scores[held_out[0]], vectors[held_out[0]]), gold[held_out[0]]
-    likely = np.array([_log_likelihood(one.log_odds(*there), right) for one in first])
+    there, right = [part[held_out[0]] for part in inputs], gold[held_out[0]]
+    likely = np.array([_log_likelihood(one.answer(*there), right) for one in first])
     kept = [one for one, value in zip(WEIGHTS, likely, strict=True) if value >= likely.max() - HOPELESS]
     others = [_weighted(part, _base(one, bases), kept) for part, one in zip(folds[1:], simple[1:], strict=True)]
     log_odds += unseen([[one for one, strength in zip(first, WEIGHTS, strict=True) if strength in kept], *others])
@@ -176,16 +186,22 @@ class _Slice:
     coordinates: FloatArray
 
     @classmethod
-    def of(
-        cls, scores: FloatArray, vectors: FloatArray, labels: FloatArray, gold: BoolArray, start: FloatArray
+    def of(  # noqa: PLR0917
+        cls,
+        scores: FloatArray,
+        vectors: FloatArray,
+        shared: FloatArray,
+        labels: FloatArray,
+        gold: BoolArray,
+        start: FloatArray,
     ) -> "_Slice":
-        asked, cosines = np.isfinite(scores), vectors @ labels.T
+        asked, cosine = np.isfinite(scores), float(shared[..., 3].mean()) / COSINE_SCALE
         level = np.where(asked, scores, 0.0).sum(axis=0) / np.maximum(asked.sum(axis=0), 1)
-        cosine, centre, (d, m) = float(cosines.mean()), vectors.mean(axis=0), (vectors.shape[1], gold.shape[1])
+        centre, (d, m) = vectors.mean(axis=0), (vectors.shape[1], gold.shape[1])
         own = np.zeros((d, m)), np.zeros((m, m)), np.zeros(m)
         nothing = Readout(labels, centre, level, cosine, start, *own, np.zeros(KINDS))
         basis, coordinates = _coordinates(_inputs(vectors, scores, centre, level))
-        return cls(nothing, gold, asked, _shared(scores, cosines - cosine), basis, coordinates)
+        return cls(nothing, gold, asked, shared - cosine * COSINE, basis, coordinates)
 
 
 def _simple(part: _Slice) -> list[Readout]:
