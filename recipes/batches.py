@@ -24,6 +24,7 @@ class Batch:
     yes: npt.NDArray[np.float32]  # [S]
     groups: Ints  # [G, LIST_WIDTH] slot numbers, -1 where there is none
     same: Ints  # [P, 2] slot numbers: one question in two wordings
+    twins: Ints  # [T, 2] slot numbers: one question to two twins, of which the first answers yes
     masked: Ints  # [M, 3] row, column, token
     weights: npt.NDArray[np.float32]  # [M]
     maskable: int
@@ -60,6 +61,7 @@ def _batch(placed: Sequence[tuple[int, int, Example]], rows: int, columns: int) 
     tokens, positions, segments, parts = (np.zeros((rows, columns), dtype=np.int32) for _ in range(4))
     count = np.zeros(rows, dtype=np.int32)
     slots, yes, groups, same, masked, weights, embeddings = [], [], [], [], [], [], []
+    asked: dict[int, list[int]] = {}
     for row, room, example in placed:
         start, length = columns - room, len(example.tokens)
         count[row] += 1
@@ -70,12 +72,16 @@ def _batch(placed: Sequence[tuple[int, int, Example]], rows: int, columns: int) 
             group = [len(slots) + number for number in example.group]
             groups.append((group + [-1] * LIST_WIDTH)[:LIST_WIDTH])
         same += [(len(slots) + one, len(slots) + other) for one, other in example.same]
+        for pair, slot in example.paired:
+            asked.setdefault(pair, []).append(len(slots) + slot)
         slots += [(row, start + offset) for offset, _ in example.slots]
         yes += [answer for _, answer in example.slots]
         masked += [(row, start + offset, token) for offset, token, _ in example.masked]
         weights += [weight for _, _, weight in example.masked]
         if example.embedding >= 0:
             embeddings.append((row, int(count[row]), example.embedding))
+    # a twin that found no room waits for another batch: its questions then stand alone
+    twins = [sorted(both, key=lambda slot: -yes[slot]) for both in asked.values() if len(both) == 2]
     return Batch(
         tokens,
         positions,
@@ -85,6 +91,7 @@ def _batch(placed: Sequence[tuple[int, int, Example]], rows: int, columns: int) 
         np.array(yes, dtype=np.float32),
         np.array(groups, dtype=np.int64).reshape(-1, LIST_WIDTH),
         np.array(same, dtype=np.int64).reshape(-1, 2),
+        np.array(twins, dtype=np.int64).reshape(-1, 2),
         np.array(masked, dtype=np.int64).reshape(-1, 3),
         np.array(weights, dtype=np.float32),
         sum(example.length for _, _, example in placed),

@@ -30,6 +30,7 @@ class Example:
     slots: list[tuple[int, float]] = field(default_factory=list)  # offset, probability of yes (nan: ask the teacher)
     group: list[int] = field(default_factory=list)  # slots of which exactly one is yes; that one first
     same: list[tuple[int, int]] = field(default_factory=list)  # slots that ask the same in other words
+    paired: list[tuple[int, int]] = field(default_factory=list)  # a number that the twin's example has too, slot
     masked: list[tuple[int, int, float]] = field(default_factory=list)  # offset, token, weight
     length: int = 0  # tokens that could have been masked
     embedding: int = -1  # document number; pool phrases follow the documents
@@ -66,6 +67,7 @@ class Examples:
         }
         self.twins = Twins(store, self.questions, config["written"], self.random)
         self.waiting: list[Example] = []  # the twin of what was yielded last
+        self.pairs = 0  # questions that were put to both of two twins
         self.rows = {kind: self._rows(kind) for kind in self.kinds}
 
     def __iter__(self) -> Iterator[Example]:
@@ -148,8 +150,12 @@ class Examples:
         questions: list[Question],
         group: Sequence[int] = (),
         same: Sequence[tuple[int, int]] = (),
+        paired: Sequence[int] = (),
     ) -> Example:
-        """The example with as many questions as fit. With exact attention only one, which the document sees."""
+        """The example with as many questions as fit, the first ones numbered by `paired`.
+
+        With exact attention only one, which the document sees.
+        """
         words, start = self.words, len(example.tokens)
         order = range(len(questions))
         if exact := self.random.random() < self.config["exact"]:
@@ -167,6 +173,7 @@ class Examples:
         if group and all(number in places for number in group):
             example.group = [places[number] for number in group]
         example.same = [(places[one], places[other]) for one, other in same if one in places and other in places]
+        example.paired = [(pair, places[number]) for number, pair in enumerate(paired) if number in places]
         return example
 
     # The kinds
@@ -229,8 +236,11 @@ class Examples:
 
     def written(self, row: int) -> Example | None:
         """A written row with labels known to apply and not to; its twin, if it has one, comes next."""
+        drawn, shared = self.twins.draw(row)
+        paired = range(self.pairs, self.pairs + shared)
+        self.pairs += shared
         first, *self.waiting = [
-            self._asked(self._of_row(one), questions, same=same) for one, (questions, same) in self.twins.draw(row)
+            self._asked(self._of_row(one), questions, same=same, paired=paired) for one, (questions, same) in drawn
         ]
         return first
 

@@ -3,8 +3,9 @@
     python -m recipes.train --store prepared.npz --encoded encoded/ --base base.safetensors \\
         --tokenizer tokenizer.json --out run/ --steps 1200 --validation validation.json
 
-Five losses (weights in config.yaml): cross-entropy over the vocabulary at the answer slots; across the labels of a
-set of which exactly one applies; the distance of two log-odds that ask the same in other words; masked diffusion on
+Six losses (weights in config.yaml): cross-entropy over the vocabulary at the answer slots; across the labels of a
+set of which exactly one applies; the distance of two log-odds that ask the same in other words; how far the log-odds
+of one question stand apart for two nearly equal texts of which only one has the answer yes; masked diffusion on
 running text and answers, weighted 1 / t; and the distance of the sentence embedding from the untouched encoder's.
 Writes weights.safetensors (averaged over the steps), last.safetensors, state.pt (to go on after an interruption) and
 log.jsonl.
@@ -37,6 +38,8 @@ from recipes.questions import Cosines
 from recipes.store import Store
 from recipes.validate import report, validate
 from recipes.vocabulary import Vocabulary
+
+MARGIN = 4.0  # log-odds: as far as a sure yes is from a sure no
 
 
 def main() -> None:
@@ -203,7 +206,7 @@ class Run:
         torch._foreach_lerp_(ours, theirs, 1 - keep)
 
     def losses(self, batch: Batch) -> dict[str, Tensor]:
-        """The five losses, their weighted sum as `total`, and the share of right answers as `accuracy`."""
+        """The six losses, their weighted sum as `total`, and the share of right answers as `accuracy`."""
         device, weight = self.device, self.config["loss"]
 
         def put(array: np.ndarray) -> Tensor:
@@ -230,6 +233,8 @@ class Run:
         # the mean of their distance, which a pair far apart does not rule
         apart = functional.smooth_l1_loss(odds[same[:, 0]], odds[same[:, 1]], reduction="sum")
         found["same"] = apart / max(1, len(same))
+        twins = odds[put(batch.twins)]
+        found["twins"] = functional.softplus(MARGIN - twins[:, 0] + twins[:, 1]).sum() / max(1, len(twins))
         found["diffusion"] = self.diffusion(at_masks, masked[:, 2], put(batch.weights)[: len(masked)], batch)
         wanted = put(batch.embeddings)
         given = pooled(hidden, parts, segments, int(batch.parts.max()))[wanted[:, 0], wanted[:, 1] - 1]

@@ -25,15 +25,15 @@ class Twins:
     ) -> None:
         self.store, self.questions, self.settings, self.random = store, questions, settings, random
 
-    def draw(self, row: int) -> list[tuple[int, Asked]]:
-        """The row with what is asked of it, and its twin if it has one."""
+    def draw(self, row: int) -> tuple[list[tuple[int, Asked]], int]:
+        """The row with what is asked of it, and its twin if it has one; how many first questions both get."""
         twin = int(self.store.row_twin[row])
         if twin < 0:
-            return [(row, self._asked(row, ()))]
+            return [(row, self._asked(row, ()))], 0
         ours, theirs = self._answers(row), self._answers(twin)
         flipped = [label for label, answer in ours.items() if theirs.get(label, answer) != answer]
         shared = [(label, self._question(self._wordings(label)[0])) for label in self._some(flipped)]
-        return [(one, self._asked(one, shared)) for one in (row, twin)]
+        return [(one, self._asked(one, shared)) for one in (row, twin)], len(shared)
 
     def _asked(self, row: int, shared: Shared) -> Asked:
         answers, most = self._answers(row), self.settings["labels"]

@@ -8,6 +8,7 @@ import yaml
 from tokenizers import Tokenizer
 
 from recipes import HERE
+from recipes.batches import pack
 from recipes.kinds import Examples
 from recipes.overlap import evaluation_ngrams, overlaps
 from recipes.prepare import EVERYDAY, assemble, everyday_texts, without_evaluation
@@ -183,6 +184,21 @@ class TestWrittenExamples:
             assert ours.keys() == theirs.keys()
             assert len(ours) == 2
             assert all({ours[question], theirs[question]} == {0.0, 1.0} for question in ours)
+
+    def test_a_batch_knows_which_slots_put_one_question_to_both_twins(self, store, tokenizer):
+        examples = make(store, tokenizer, kinds={"written": 1.0}, written={"both": 0.0})
+        batch = next(pack(iter(examples), 8, 256))
+
+        def question(slot):
+            row, column = batch.slots[slot]
+            of_it = [part[row] == part[row, column] for part in (batch.parts, batch.segments)]
+            return tokenizer.decode(batch.tokens[row][of_it[0] & of_it[1]].tolist(), skip_special_tokens=False)
+
+        assert len(batch.twins) > 5
+        assert (batch.yes[batch.twins] == [1.0, 0.0]).all()
+        for one, other in batch.twins:
+            assert question(one) == question(other)
+            assert tuple(batch.slots[one]) != tuple(batch.slots[other])
 
     def test_a_twin_is_yielded_next(self, store, tokenizer):
         examples = make(store, tokenizer, kinds={"written": 1.0})
