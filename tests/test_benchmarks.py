@@ -50,7 +50,7 @@ def tables(page):
 
 
 def test_all_rooms_have_something_to_run():
-    assert Counter(path.parent.name for path in RUN) == {"pages": 5, "speed": 5, "studies": 8}
+    assert Counter(path.parent.name for path in RUN) == {"pages": 5, "speed": 5, "studies": 9}
 
 
 IMPORT_ALL = """
@@ -274,15 +274,15 @@ def scores(data, tmp_path_factory):
 )
 def test_few_documents_have_a_row_for_every_number_that_there_are(capsys, scores, given, columns, counts):
     from benchmarks.studies import calibrating
-    from setscore.calibration import base
+    from setscore.calibration import thresholds
 
-    before = base.STEADY
+    before = thresholds.STEADY
     calibrating.main(["--scores", str(scores / "scores"), "--sets", DATASET, *given])
     (table,) = tables(capsys.readouterr().out)
     assert table[0] == columns
     assert " ".join(row[0] for row in table[1:]) == counts
     assert all(row[-2] == row[-1] for row in table[1:])  # the mean over one set
-    assert before == base.STEADY
+    assert before == thresholds.STEADY
 
 
 def test_a_folder_without_scores_says_what_to_do(capsys, tmp_path):

@@ -134,7 +134,7 @@ def test_other_ways_of_asking_learn_too(options):
 MANY = [f"topic number {number}" for number in range(30)]  # more labels than documents, beside the usual two
 BAD = {
     "one document": (TEXTS[:1], GOLD[:1], "zero-shot"),
-    "no gold label at all": (TEXTS, [[]] * len(TEXTS), "zero-shot"),
+    "no gold label at all": (TEXTS, [[]] * len(TEXTS), "learned"),
     "one class only": ([text for text, gold in zip(TEXTS, GOLD, strict=True) if gold == ["print"]], None, "learned"),
     "a label never positive": (TEXTS, [gold if gold == ["print"] else [] for gold in GOLD], "learned"),
     "a label always positive": (TEXTS, [["print", *gold] if gold == ["access"] else gold for gold in GOLD], "learned"),

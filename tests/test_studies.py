@@ -8,8 +8,8 @@ from scipy.special import expit
 
 from benchmarks import labelled as sets
 from benchmarks.labelled import Labelled
-from benchmarks.studies import few_documents, suggest
-from setscore import SetScoreClassifier
+from benchmarks.studies import few_documents, starts, suggest
+from setscore import SetScoreClassifier, readout
 from setscore.errors import SetScoreError
 from setscore.records import LabelSet
 
@@ -53,7 +53,7 @@ def toys(monkeypatch):
         asked.append((name, backbone, within))
         return made(name, CHOICE if within else N, minilm="bare" not in name)
 
-    for study in (few_documents, suggest):
+    for study in (few_documents, starts, suggest):
         monkeypatch.setattr(study, "labelled", give)
     return asked
 
@@ -166,10 +166,10 @@ def test_a_set_that_cannot_be_read_is_an_error(monkeypatch, capsys):
     def fail(*_, **__):
         raise SetScoreError("the file is not there.")
 
-    for study in (few_documents, suggest):
+    for study in (few_documents, starts, suggest):
         monkeypatch.setattr(study, "labelled", fail)
         with pytest.raises(SystemExit):
-            study.main(["--data-dir", "data", "--save", "scores", "--sets", "toy"])
+            study.main(["--data-dir", "data", "--save", "scores", "--sets", "toy", "other", "third"])
         assert "error: the file is not there." in capsys.readouterr().err
 
 
@@ -215,3 +215,41 @@ def test_answers_are_kept_and_validation_documents_apart(monkeypatch, tmp_path):
     np.testing.assert_array_equal(whole.vectors[:, 0], [len(text) for text in whole.texts])
     np.testing.assert_array_equal(whole.gold[:CHOICE], some.gold)
     assert whole.minilm is None
+
+
+def test_a_set_takes_no_part_in_its_own_start(capsys, toys, monkeypatch):
+    """Numbers are fitted on each set, their mean is printed, and each set starts from that of the others."""
+    begun = []
+
+    def spy(one, known, measured):
+        begun.append((one.name, readout.BASES[1][0]))
+        return few_documents.not_fitting(one, known, measured)
+
+    monkeypatch.setitem(starts.METHODS, "fit", spy)
+    rows, _ = run(starts, capsys, "--sets", "toy", "other", "third", "--sizes", "5", "--draws", "2")
+    assert all(within for _, _, within in toys)
+    own = {row[0]: np.array(row[1:], dtype=float) for row in rows[1:4]}
+    np.testing.assert_allclose(np.array(rows[4][1:], dtype=float), np.mean(list(own.values()), axis=0), atol=0.02)
+    assert [row[1] for row in rows if row[0] == "5"] == ["not fitting", "calibration", "fit"]
+    assert [name for name, _ in begun] == ["toy", "toy", "other", "other", "third", "third"]
+    for name, start in begun:
+        others = np.mean([numbers for other, numbers in own.items() if other != name], axis=0)
+        np.testing.assert_allclose(start, others, atol=0.02)
+    assert readout.BASES[1][0] is readout.TYPICAL  # as before
+
+
+def test_an_inventory_of_some_labels_is_drawn_anew(toys):
+    drawn = [starts.of_some(made(), 2, np.random.default_rng(seed)) for seed in range(20)]
+    assert {one.gold.shape for one in drawn} == {(N, 2)}
+    assert len({one.classifier.labels.names for one in drawn}) > 1
+    whole = made()
+    for one in drawn:
+        places = [whole.classifier.labels.names.index(name) for name in one.classifier.labels.names]
+        np.testing.assert_array_equal(one.log_odds, whole.log_odds[:, places])
+        np.testing.assert_array_equal(one.labels, whole.labels[places])
+
+
+def test_two_sets_are_too_few_to_start_from(capsys, toys):
+    with pytest.raises(SystemExit):
+        run(starts, capsys, "--sets", "toy", "other")
+    assert "at least three --sets are needed" in capsys.readouterr().err

@@ -8,7 +8,7 @@
 For every seed (13, 17, 23) some of the 200 validation documents are drawn three times, the calibration `auto` is fitted
 on them and measured on the development documents outside of the 200. "0" is what stands in before `fit`. With --within
 it is measured on the rest of the 200 instead, for choosing between ways to calibrate: --steady compares how little the
-observed best threshold counts beside the expected one (`setscore.calibration.base`). --blend mixes in the model's
+observed best threshold counts beside the expected one (`setscore.calibration.thresholds`). --blend mixes in the model's
 own cosine, with weights from the same few documents.
 """
 
@@ -27,7 +27,7 @@ if not __package__:  # run as a file
 from benchmarks.common import SEEDS, header, options, row
 from benchmarks.saved import check_scores, saved_trials
 from setscore import SetScoreClassifier
-from setscore.calibration import base, make
+from setscore.calibration import make, thresholds
 from setscore.errors import FewDocumentsWarning, SetScoreError
 from setscore.experiments import PAPER_SETS
 from setscore.experiments.blending import EMBEDDED_BLEND, before_fit, mixed, weigh
@@ -47,7 +47,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets", nargs="+", default=PAPER_SETS)
     parser.add_argument("--blend", action="store_true", help="as with blend='own-cosine'")
     parser.add_argument("--within", action="store_true", help="measure inside the validation documents")
-    parser.add_argument("--steady", nargs="+", type=float, default=[base.STEADY], metavar="GOLD LABELS")
+    parser.add_argument("--steady", nargs="+", type=float, default=[thresholds.STEADY], metavar="GOLD LABELS")
     arguments = parser.parse_args(given)
     try:
         check_scores(arguments.scores)
@@ -68,14 +68,14 @@ def main(given: Sequence[str] | None = None) -> None:
 @contextmanager
 def steadiness(steady: float) -> Iterator[None]:
     """Calibrations fitted inside take this for how little the observed best threshold counts."""
-    before = base.STEADY
-    base.STEADY = steady or 1e-9
+    before = thresholds.STEADY
+    thresholds.STEADY = steady or 1e-9
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewDocumentsWarning)
             yield
     finally:
-        base.STEADY = before
+        thresholds.STEADY = before
 
 
 def read(scores: Path, name: str, *, blend: bool) -> tuple[list[Trial], list[Trial]]:

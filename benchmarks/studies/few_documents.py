@@ -155,7 +155,10 @@ def _head(one: Labelled, known: IntArray, asked: IntArray) -> FloatArray:
 
 def setfit(one: Labelled, known: IntArray, measured: IntArray) -> Answer:
     labels: LabelSet = one.classifier.labels
-    fitted = FewShot(device="cpu").fit([one.texts[number] for number in known], one.gold[known], labels)
+    gold = one.gold[known]
+    if not (gold.any(axis=0) & ~gold.all(axis=0)).any():  # nothing to learn from
+        return np.zeros((len(measured), len(labels)), dtype=np.bool_), np.zeros((len(measured), len(labels)))
+    fitted = FewShot(device="cpu").fit([one.texts[number] for number in known], gold, labels)
     probabilities = expit(fitted.score([one.texts[number] for number in measured], labels).log_odds)
     return probabilities >= 0.5, probabilities
 

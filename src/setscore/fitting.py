@@ -147,7 +147,7 @@ def conclude(known: Known, labels: FloatArray | None, aim: Aim) -> tuple[Calibra
     """The calibration, the weights of a blend, and a read-out where `labels` [m, d], the vectors of their texts, come.
 
     The blend of `aim` is how members are mixed before anything is fitted. With a read-out the calibration is fitted on
-    what it says of documents that it has not seen. Where there is nothing to learn from, one document or no gold label,
+    what it says of documents that it has not seen. Where there is nothing to learn from, such as one document,
     everything stays as `ready` has it. Without a read-out a few documents raise a warning.
     """
     if labels is None and (message := few_documents(len(known))):
@@ -164,14 +164,14 @@ def _concluded(
     calibration, scores = calibrations.make(aim.kind), mixed(known.members, blend)
     if labels is None:
         return _aiming(calibration, aim.objective).fit(scores, known.gold), blend, None
-    readout, unseen = readouts.fit(scores, known.vectors, labels, known.gold, _start(aim.ready))
+    learned = readouts.fit(scores, known.vectors, labels, known.gold, _start(aim.ready))
     if calibration.name == AutoCalibration.name:
-        if readout is None and aim.ready is not None:
+        if learned.readout is None and aim.ready is not None:
             return aim.ready, blend, None
-        calibration = _for_readout(aim.kind, calibration)
-    found = _aiming(calibration, aim.objective).fit(unseen, known.gold)
+        calibration = _for_readout(aim.kind, calibration, learned.doubt)
+    found = _aiming(calibration, aim.objective).fit(learned.unseen, known.gold)
     found.fingerprint_ = fingerprint(scores, known.gold)  # by which a later measurement knows these documents
-    return found, blend, readout
+    return found, blend, learned.readout
 
 
 def _start(ready: Calibration | None) -> FloatArray:
@@ -186,12 +186,12 @@ def without_gold(members: Mapping[str, FloatArray], aim: Aim) -> Calibration:
     return calibrations.make(aim.kind).fit(mixed(members, aim.blend), None)
 
 
-def _for_readout(kind: Kind, calibration: Calibration) -> Calibration:
+def _for_readout(kind: Kind, calibration: Calibration, doubt: float) -> Calibration:
     """What "auto" means after a read-out. Where nobody asked for one F1 alone, both count."""
     options = calibration.get_params(deep=False)
     if options["objective"] == MICRO and not (isinstance(kind, str) and "objective=" in kind):
         options["objective"] = BALANCED
-    return LearnedCalibration(**options)
+    return LearnedCalibration(**options).starting_at(doubt)
 
 
 def _aiming(calibration: Calibration, objective: str | None) -> Calibration:

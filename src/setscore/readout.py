@@ -6,20 +6,23 @@
 
 u are the model's log-odds, v(x) is the document's sentence embedding, v and u_j are means over the labelled documents,
 cos(x, i) is the cosine with the label's text, and alone and beside tell how high the other labels stand
-(`competition.py`). All of it is fitted by logistic regression with priors centred on the zero-shot answer, which has an
-a, an h and a k and nothing else: without evidence z *is* that answer. What all labels share is fitted first, so a label
-with three gold documents borrows from the others: once from the zero-shot answer on without the cosine, once with it
-from the bare log-odds on. Then each label may differ, as far as two strengths let it:
+(`competition.py`). The zero-shot answer has an a, an h and a k and nothing else. All of it is fitted by logistic
+regression. What all labels share is fitted first, so a label with three gold documents borrows from the others: once
+from the bare log-odds on, which are right where labels are everyday words, and once from what is typical where they are
+not: there a model says yes too readily. Then each label may differ, as far as two strengths let it:
 
     b_i ~ N(0, 1 / t),    w_i ~ N(0, 1 / s),    g_ij ~ N(0, 1 / s)  in units that make them alike
 
-From nothing at all to weights that are hardly held there is a path of read-outs, each a little more complex. None is
+From the zero-shot answer to weights that are hardly held there is a path of read-outs, each more complex. None is
 picked: they are averaged, each as likely as it makes documents that its fit has not seen,
 
     share_k  ~  product over documents and labels of p_k(gold), out of fold                        (Bayesian stacking)
 
 so that a handful of documents leaves nearly all with the simple ones. They are linear in the same inputs, and so is
-their average: one read-out. Weights stand on the average of the simple ones with and without the cosine.
+their average: one read-out. Weights stand on the average of the simple ones from both starts.
+
+Where to cut cannot be learned from a handful: `Learned.doubt` is what the read-out says of pairs that the zero-shot
+answer is in doubt about, and there a cut stays until there are gold labels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,8 +43,10 @@ COSINE = COSINE_SCALE * np.eye(len(OWN))[3]  # a cosine among the inputs that la
 EMBEDDING_SCALE = 4.0  # and differences of unit vectors;
 MUTUAL_SCALE = 0.3  # log-odds of other labels count less than the embedding,
 FAR = 8.0  # and no further than this from their mean
-# How strongly what labels share is held: at OWN with the cosine, and at the zero-shot answer without it.
-BASES = (np.full(7, 3.0), np.array([1.0, 1.0, 1.0, 1e9, 3.0, 3.0, 1.0]))
+# Where what labels share starts, and how strongly it is held there: the bare log-odds; and mean and precision of what
+# was fitted on the 200 validation documents of each of six sets (benchmarks/studies/starts.py).
+TYPICAL = np.array([0.84, -0.51, 0.24, 0.95, 0.5, -0.37, -2.96])
+BASES = ((OWN, np.full(7, 3.0)), (TYPICAL, np.array([10.0, 10.0, 2.02, 0.19, 1.51, 2.5, 1.02])))
 BIASES = (5.0, 1.0, 0.3)  # strengths of b alone, the strongest first,
 WEIGHTS = tuple((s, max(0.5, s / 30)) for s in (30.0, 10.0, 3.0, 1.0, 0.3))  # and of w and b. These and the scales were
 # chosen by the likelihood of validation documents of six sets (benchmarks/studies/few_documents.py --within).
@@ -50,6 +55,7 @@ HOPELESS = 15.0  # a read-out this much less likely than the best, on the first 
 LEAST_DOCUMENTS = 2  # to leave one out
 FOLDS, SEED = 5, 13
 STEPS = 60
+TINY = 1e-9
 ARRAYS = ("labels", "centre", "level", "shared", "weights", "mutual", "biases", "shares")
 
 
@@ -77,7 +83,7 @@ class Readout:
 
     def log_odds(self, scores: FloatArray, vectors: FloatArray) -> FloatArray:
         """z [n, m] from log-odds [n, m] and unit vectors [n, d]; a label that was not asked stays -inf."""
-        return self.answer(scores, vectors, _shared(scores, vectors @ self.labels.T))
+        return self.answer(scores, vectors, shared_inputs(scores, vectors @ self.labels.T))
 
     def answer(self, scores: FloatArray, vectors: FloatArray, shared: FloatArray) -> FloatArray:
         """The same, with the inputs [n, m, 7] that labels share at hand."""
@@ -125,20 +131,34 @@ def zero_shot(temperature: float, competition: float, handicap: float) -> FloatA
     return np.array([1.0, 0.0, 0.0, 0.0, competition, -competition * handicap, 0.0]) / temperature
 
 
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What `fit` gives.
+
+    readout  None where there was nothing to learn from
+    unseen   [n, m] log-odds to fit a calibration on, of read-outs that have not seen the document: in its own eyes a
+             fit looks better than it is
+    doubt    log-odds that the read-out gives where the zero-shot answer is in doubt
+    """
+
+    readout: Readout | None
+    unseen: FloatArray
+    doubt: float = 0.0
+
+
 def fit(
     scores: FloatArray, vectors: FloatArray, labels: FloatArray, gold: BoolArray, start: FloatArray = OWN
-) -> tuple[Readout | None, FloatArray]:
-    """A read-out and the log-odds [n, m] to fit a calibration on; None and `scores` where there is nothing to learn.
+) -> Learned:
+    """A read-out of labelled documents.
 
     scores [n, m] may be -inf where a label was not asked; vectors [n, d] and label vectors [m, d] are of length 1;
     `start` are the shared numbers of the zero-shot answer.
-    Those log-odds are of a read-out that has not seen the document: in its own eyes a fit looks better than it is.
     """
-    if len(gold) < LEAST_DOCUMENTS or not (gold & np.isfinite(scores)).any():
-        return None, scores
+    if len(gold) < LEAST_DOCUMENTS or not np.isfinite(scores).any():
+        return Learned(None, scores)
     fold = np.random.default_rng(SEED).permutation(len(gold)) % min(FOLDS, len(gold))
     held_out = [fold == number for number in range(fold.max() + 1)]
-    inputs = [scores, vectors, _shared(scores, vectors @ labels.T)]
+    inputs = [scores, vectors, shared_inputs(scores, vectors @ labels.T)]
 
     def part_of(rows: BoolArray) -> _Slice:
         return _Slice.of(scores[rows], vectors[rows], inputs[2][rows], labels, gold[rows], start)
@@ -165,7 +185,8 @@ def fit(
     path += _weighted(everything, _base(path, bases), kept)
     shares, asked = _shares([_log_likelihood(one, gold) for one in log_odds]), np.isfinite(scores)
     mixed = sum(share * np.where(asked, one, 0.0) for share, one in zip(shares, log_odds, strict=True))
-    return _average(path, shares), np.where(asked, mixed, -np.inf)
+    found, unseen_ = _average(path, shares), np.where(asked, mixed, -np.inf)
+    return Learned(found, unseen_, _doubt(found, unseen_[asked], inputs[2][asked] @ start))
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,9 +226,9 @@ class _Slice:
 
 
 def _simple(part: _Slice) -> list[Readout]:
-    """The zero-shot answer; what labels share, and that with biases, the strongest held first; for each of BASES."""
+    """The zero-shot answer; for each of BASES what labels share, and that with biases, the strongest held first."""
     found, inputs = [part.nothing], part.shared[part.asked][:, :-1]
-    for centre, precision in zip((OWN, part.nothing.shared), BASES, strict=True):
+    for centre, precision in BASES:
         numbers = fit_logistic(inputs, part.gold[part.asked], Prior(centre, precision))
         base = replace(part.nothing, shared=numbers)
         start, none = np.zeros((len(part.basis) + 1, part.gold.shape[1])), np.full(len(part.basis), np.inf)
@@ -236,12 +257,14 @@ def _bases(shares: FloatArray) -> FloatArray:
 
 
 def _base(simple: list[Readout], bases: FloatArray) -> FloatArray:
-    """The shared numbers of the simple read-outs with and without the cosine, averaged."""
+    """The shared numbers of the simple read-outs from both starts, averaged."""
     return np.asarray(bases @ np.stack([one.shared for one in simple[1 :: len(BIASES) + 1]]))
 
 
 def _shares(likelihoods: list[float]) -> FloatArray:
-    found = np.exp(np.array(likelihoods) - max(likelihoods))
+    """How much each counts. Before any document the zero-shot answer, each start and weights are as likely."""
+    family = np.minimum((np.arange(len(likelihoods)) + len(BIASES)) // (len(BIASES) + 1), len(BASES) + 1)
+    found = np.exp(np.array(likelihoods) - max(likelihoods)) / np.bincount(family)[family]
     return np.asarray(found / found.sum())
 
 
@@ -282,6 +305,13 @@ def _fit_each(part: _Slice, numbers: FloatArray, held: FloatArray, start: FloatA
     return found
 
 
+def _doubt(found: Readout, learned: FloatArray, zero_shot_: FloatArray) -> float:
+    """The learned log-odds of pairs moved to where the zero-shot answer is in doubt; pairs near to it count most."""
+    probabilities = expit(zero_shot_)
+    moved = learned - found.shared[0] * zero_shot_
+    return float(np.average(moved, weights=probabilities * (1 - probabilities) + TINY))
+
+
 def _coordinates(inputs: FloatArray) -> tuple[FloatArray, FloatArray]:
     """An orthonormal basis [r, p] of the documents' inputs [n, p] and their coordinates in it [n, r]: r at most n."""
     if len(inputs) >= inputs.shape[1]:
@@ -296,7 +326,7 @@ def _inputs(vectors: FloatArray, scores: FloatArray, centre: FloatArray, level: 
     return np.hstack([EMBEDDING_SCALE * (vectors - centre), MUTUAL_SCALE / np.sqrt(scores.shape[1]) * others])
 
 
-def _shared(scores: FloatArray, cosines: FloatArray) -> FloatArray:
+def shared_inputs(scores: FloatArray, cosines: FloatArray) -> FloatArray:
     """What all labels share [n, m, 7]: own log-odds, the document's mean and maximum, cosine, alone, beside, 1."""
     asked = np.isfinite(scores)
     count = np.maximum(asked.sum(axis=1, keepdims=True), 1)

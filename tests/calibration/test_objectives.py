@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy.special import logit
 from slices import f1, slices
 
-from setscore.calibration.base import best_cut, best_thresholds, expected_thresholds, halfway, steady_thresholds
+from setscore.calibration.thresholds import best_cut, best_thresholds, expected_thresholds, halfway, steady_thresholds
 
 PROBABILITIES = st.one_of(st.integers(0, 10).map(lambda i: i / 10), st.floats(0, 1))
 
@@ -187,3 +188,25 @@ def test_a_label_without_gold_documents_has_a_cut_of_its_own_by_the_documents_it
         assert never[1] == pytest.approx(common, rel=0.2)
     assert cuts[400] < 0.8
     assert cuts[5] > cuts[400]
+
+
+@pytest.mark.parametrize("objective", ["micro_f1", "macro_f1", "balanced"])
+@pytest.mark.parametrize(("doubt", "cut"), [(logit(0.25), 0.25), (logit(0.01), 0.055), (0.0, 0.366), (3.0, 0.366)])
+def test_before_there_are_gold_labels_a_cut_is_between_a_usual_one_and_where_zero_shot_is_in_doubt(
+    objective, doubt, cut
+):
+    probabilities = np.random.default_rng(5).random((40, 3))
+    gold, asked = np.zeros(probabilities.shape, dtype=bool), np.ones(probabilities.shape, dtype=bool)
+    found, common = expected_thresholds(probabilities, gold, asked, objective, doubt=doubt)
+    np.testing.assert_allclose([*found, common], cut, rtol=0.01)
+
+
+def test_the_more_gold_labels_the_less_that_counts():
+    probabilities = np.random.default_rng(5).random((40, 3))
+    asked, apart = np.ones(probabilities.shape, dtype=bool), []
+    for labels in (0, 1, 5, 50):
+        gold = np.arange(120).reshape(40, 3) < labels
+        cuts = [expected_thresholds(probabilities, gold, asked, "balanced", doubt=doubt)[0] for doubt in (-4.0, 0.0)]
+        apart.append(np.abs(cuts[1] - cuts[0]).mean())
+    assert sorted(apart, reverse=True) == apart
+    assert apart[-1] < 0.05 < apart[0]

@@ -8,8 +8,9 @@ from scipy.special import expit
 from slices import NOT_ASKED, biased, slices
 
 from setscore.calibration import PlattCalibration, TemperatureCalibration
-from setscore.calibration.base import assign_folds, steady_thresholds
+from setscore.calibration.base import assign_folds
 from setscore.calibration.platt import STRENGTHS, common_strengths, newton
+from setscore.calibration.thresholds import steady_thresholds
 from setscore.metrics import probability_metrics
 
 BIASES = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0)

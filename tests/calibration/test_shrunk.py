@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from slices import NOT_ASKED, f1, slices
 
 from setscore.calibration import ShrunkCalibration, temperature
-from setscore.calibration.base import best_thresholds
 from setscore.calibration.temperature import STRENGTHS, Cuts
+from setscore.calibration.thresholds import best_thresholds
 
 EIGHTHS = st.integers(-64, 64).map(lambda i: i / 8)  # far enough apart for every transformation below
 

@@ -22,7 +22,7 @@ from setscore.baselines.base import (
     on_device,
     pretrained,
 )
-from setscore.calibration.base import best_cut
+from setscore.calibration.thresholds import best_cut
 from setscore.errors import BackboneError, TemplateError
 from setscore.records import BoolArray, LabelSet, Progress, Scores, steps
 

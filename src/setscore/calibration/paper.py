@@ -11,7 +11,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
-from setscore.calibration.base import Calibration, halfway
+from setscore.calibration.base import Calibration
+from setscore.calibration.thresholds import halfway
 from setscore.errors import SetScoreError, unknown_name
 from setscore.metrics import Counts
 from setscore.records import BoolArray, FloatArray, IntArray

@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit
 
-from setscore.calibration.base import Calibration, expected_thresholds, steady_thresholds
+from setscore.calibration.base import Calibration
+from setscore.calibration.thresholds import TINY, expected_thresholds, steady_thresholds
 from setscore.logistic import Prior, fit_logistic
 from setscore.records import BoolArray, FloatArray, IntArray
 
@@ -158,12 +159,14 @@ class LevelledCalibration(PlattCalibration):
 class LearnedCalibration(LevelledCalibration):
     """For log-odds of a read-out, which are calibrated nearly: the level of the document once more, held strongly.
 
-    Thresholds are those that its probabilities expect to be best, so that a handful of gold labels decides little.
+    Thresholds are those that its probabilities expect to be best, so that a handful of gold labels decides little; and
+    with hardly any they stay near the log-odds at which the zero-shot answer is in doubt (`starting_at`).
     Fitted: `means_` and `levels_` as above, and `common_`, the threshold of a label that is added later.
     """
 
     name: ClassVar[str] = "learned"
     fitted: ClassVar[tuple[str, ...]] = ("means_", "levels_", "common_")
+    _doubt = 0.0
 
     def __init__(
         self,
@@ -176,16 +179,28 @@ class LearnedCalibration(LevelledCalibration):
     ) -> None:
         super().__init__(objective=objective, cost=cost, least=least, most=most, margin=margin)
 
+    def starting_at(self, doubt: float) -> Self:
+        """The same; `fit` then starts its cuts from there."""
+        self._doubt = doubt
+        return self
+
     def _fit_logits(self, log_odds: FloatArray, gold: BoolArray, fold: IntArray) -> str:  # noqa: ARG002
         asked = np.isfinite(log_odds)
         self.means_ = self._means(log_odds)
         parts = np.stack([part[asked] for part in self._parts(log_odds)], axis=1)
         self.levels_ = fit_logistic(parts, gold[asked], Prior(OWN, np.full(len(OWN), LEARNED_STRENGTH)))
-        probabilities = self._probabilities(log_odds)
-        self.thresholds_, self.common_ = expected_thresholds(probabilities, gold, asked, self.objective, self.cost)
+        doubt = self._doubt + self._moved(log_odds[asked], self._levelled(log_odds)[asked])
+        self.thresholds_, self.common_ = expected_thresholds(
+            self._probabilities(log_odds), gold, asked, self.objective, self.cost, doubt
+        )
         return (
             f"thresholds expected to be best for {self.objective}, {self.common_:.2f} for a label that is added later"
         )
+
+    def _moved(self, before: FloatArray, after: FloatArray) -> float:
+        """How far levels moved log-odds that are near the start."""
+        near = expit(before - self._doubt)
+        return float(np.average(after - before, weights=near * (1 - near) + TINY)) if len(before) else 0.0
 
     def _logits(self, log_odds: FloatArray) -> FloatArray:
         return log_odds  # levelled before

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from setscore.calibration.base import best_cut
+from setscore.calibration.thresholds import best_cut
 from setscore.classifier import SetScoreClassifier
 from setscore.errors import SetScoreError
 from setscore.metrics import decision_metrics

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import expit
 
-from setscore.calibration.base import best_cut
+from setscore.calibration.thresholds import best_cut
 from setscore.experiments.scored import Scored
 from setscore.records import BoolArray, IntArray
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from setscore.calibration.base import best_thresholds
+from setscore.calibration.thresholds import best_thresholds
 from setscore.datasets import Dataset
 from setscore.encoders import ENCODER, Encode, load_encoder
 from setscore.ensemble import cosines
