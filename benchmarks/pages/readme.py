@@ -112,9 +112,9 @@ def results_block(found: Found) -> str:
     asked = origin(found["few-documents"]["measured"])
     remark = f"Rows of public datasets: {asked[0].lower()}{asked[1:]}\n\n" if asked else ""
     return (
-        f"{shown}\n\n{remark}Near pairs, two texts nearly alike of which a label applies to one: the default ranks"
-        f" {percent(pairs['ranked']['value'])}% of {pairs['pairs']}\nright and decides"
-        f" {percent(pairs['decided']['value'])}% right on both sides.\n"
+        f"{shown}\n\n{remark}Near pairs are two texts that are nearly the same; a label applies to only one of them.\n"
+        f"The default gives that one the higher probability in {percent(pairs['ranked']['value'])}% of"
+        f" {pairs['pairs']} pairs, and decides both right in {percent(pairs['decided']['value'])}%.\n"
     )
 
 
@@ -128,7 +128,7 @@ def speed_block(found: Found) -> str:
     small, other = (one["single"][name]["peak_bytes"] / 1e6 for name in ("shared", "pipeline/1"))
     gain = re.search(r"LLaDA-8B: shared attention scores (.*? times) as many", GPU_PAGE.read_text(encoding="utf-8"))
     assert gain, f"{GPU_PAGE} no longer says how much faster shared attention is"
-    memory = f"On {one['cores']} cores, in {small:.0f} MB of memory against {other:.0f}."
+    memory = f"Both ran on {one['cores']} cores, with {small:.0f} MB of memory against {other:.0f}."
     return (
         f"{table(head, rows)}\n\n{memory}"
         f" On a GPU, LLaDA-8B scores {gain[1]} as many documents with shared\nattention as with padded prompts"
@@ -139,14 +139,20 @@ def speed_block(found: Found) -> str:
 def size_block(found: Found) -> str:
     spec = backbone_spec("setscore-small")
     pairs = found["everyday-small"]["pairs"]["with descriptions"]
-    negation, sarcasm = (percent(pairs[how]["decided"]["value"]) for how in ("negation", "sarcasm"))
+    (negation, of_negation), (sarcasm, of_sarcasm) = (both_right(pairs[how]) for how in ("negation", "sarcasm"))
     return (
         f"- **Small**: {spec.parameters / 1e6:.0f} million parameters and {spec.context} tokens at a time, document and"
         " question together (`setscore models`).\n  English only. Longer documents are read in overlapping windows; a"
         " label that only one passage is about is often missed.\n"
-        f"- **Words before meaning**: of the near pairs that differ by a negation, {negation}% are decided right on"
-        f" both sides; by\n  sarcasm, {sarcasm}% (`python benchmarks/studies/everyday.py`).\n"
+        f"- **Words before meaning**: of {of_negation} near pairs that differ by a negation, both texts are decided"
+        f" right in {negation};\n  of {of_sarcasm} that differ by sarcasm, in {sarcasm}"
+        " (`python benchmarks/studies/everyday.py`).\n"
     )
+
+
+def both_right(pairs: Mapping[str, Any]) -> tuple[int, int]:
+    """How many near pairs of a kind are decided right, and how many there are."""
+    return round(pairs["decided"]["value"] * pairs["pairs"]), pairs["pairs"]
 
 
 BLOCKS: dict[str, Callable[[Found], str]] = {"results": results_block, "speed": speed_block, "size": size_block}

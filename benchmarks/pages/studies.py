@@ -169,7 +169,7 @@ def few_documents() -> str:
     model = "--weights build/small/weights.safetensors" if remark else f"--backbone {backbone}"
     return (
         "## How many documents\n\n"
-        f"`{backbone}`, by the number of documents that `fit` saw; 0 is before `fit`. Means over five draws, measured"
+        f"`{backbone}`, by the number of documents that `fit` saw; 0 is before `fit`. Means over twenty draws, measured"
         " on other\ndocuments by which nothing was chosen. The last row has as many as a set has, 300 to 1,000.\n"
         f"{remark}\n"
         f"```text\n{command} \\\n    {model} --json benchmarks/results/few-documents.json\n```\n\n"

@@ -6,9 +6,9 @@
         --sets jigsaw goemotions --draws 1
 
 The first run asks the model about every document that is needed and keeps the answers in --save; later ones take
-minutes. For each size documents are drawn --draws times, five unless told, from the labelled ones, and every method is
-fitted on the same ones and measured on the same 400 others (EURLEX: 241), which no choice has seen. "1000" is as many
-as there are. Draws have numbers, so a first one is the same however many follow.
+minutes. For each size documents are drawn --draws times, twenty unless told, from the labelled ones, and every method
+is fitted on the same ones and measured on the same 400 others (EURLEX: 241), which no choice has seen. "1000" is as
+many as there are. Draws have numbers, so a first one is the same however many follow.
 
     not fitting  the classifier as it is    calibration  fit with head="none"     linear  a linear head on all-MiniLM
     setfit       SetFit, cut at 0.5         mixture      calibration and linear   fit     the default
@@ -44,7 +44,7 @@ from setscore.metrics import decision_metrics, probability_metrics
 from setscore.records import BoolArray, FloatArray, IntArray, LabelSet
 
 SIZES, WITHIN = (0, 5, 10, 25, 50, 100, 200, 1000), (5, 10, 25, 50, 100)
-DRAWS = 5
+DRAWS = 20
 LINEAR = "linear"
 Answer = tuple[BoolArray, FloatArray]  # decisions and probabilities [n, m]
 Method = Callable[[Labelled, IntArray, IntArray], Answer]  # of a set, the rows to learn from, the rows to decide

@@ -242,4 +242,4 @@ def few_documents(n: int) -> str | None:
     """The warning for a slice of `n` labelled documents, or None if they are enough."""
     if n >= FEW_DOCUMENTS:
         return None
-    return f"fitted on few documents ({n}): with fewer than {FEW_DOCUMENTS} decisions can get worse, use about 200."
+    return f"fitted on few documents ({n}): with fewer than {FEW_DOCUMENTS}, decisions can get worse; 200 are good."

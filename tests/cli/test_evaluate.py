@@ -1,5 +1,6 @@
 """`setscore evaluate`, `headroom`, `calibrate` and `datasets` as a user runs them."""
 
+import csv
 import json
 import re
 import sqlite3
@@ -14,7 +15,7 @@ from setscore.datasets import DATASETS
 from setscore.ensemble import Ensemble
 from setscore.errors import SetScoreError
 
-FEW = "fitted on few documents ({}): with fewer than 50 decisions can get worse, use about 200."
+FEW = "fitted on few documents ({}): with fewer than 50, decisions can get worse; 200 are good."
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -632,3 +633,32 @@ def test_calibrate_remembers_the_slice_for_a_shortlist_as_fit_does(tmp_path):
     assert (loaded.decision_function(texts) == fitted.decision_function(texts)).all()
     code, _, err = invoke("evaluate", *options, "--save", "scores", "--no-yardsticks", "--seeds", "13", folder=tmp_path)
     assert (code, "own.csv pool: scoring; 12 documents" in err) == (0, True)  # those scores had another shortlist
+
+
+def test_the_documents_that_were_decided_wrongly_are_listed(own, tmp_path):
+    """By `evaluate` as the saved classifier decides, by `calibrate` as it decides documents that were not fitted on."""
+    saved = ["--separator", "|", "--out", str(tmp_path / "c.json"), "--mistakes", str(tmp_path / "cross.csv")]
+    assert invoke("calibrate", *OWN, *saved, folder=own)[0] == 0
+    gold = {"The price of crude oil fell.": {"oil"}, "We, the jury, met.": {"oil", "sports"}, "Sports day!": {"oil"}}
+    lines = [f'"{text}",{"|".join(sorted(labels))}\n' for text, labels in gold.items()]
+    (tmp_path / "new.csv").write_text("text,labels\n" + "".join(lines))
+    measure = ["evaluate", "--file", "new.csv", "--separator", "|", "--classifier", "c.json", "--mistakes", "m.csv"]
+    code, _, err = invoke(*measure, folder=tmp_path)
+    assert code == 0, err
+    decided = SetScoreClassifier.load(tmp_path / "c.json").predict_labels(list(gold))
+    said = {text: set(found) for text, found in zip(gold, decided, strict=True)}
+    with (tmp_path / "m.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    found = {row["text"]: [set(filter(None, row[c].split("|"))) for c in ("missed", "wrongly said")] for row in rows}
+    assert found == {
+        text: [labels - said[text], said[text] - labels] for text, labels in gold.items() if labels != said[text]
+    }
+    assert "We, the jury, met." in found
+    assert f"{len(found)} documents of 3 decided wrongly: m.csv" in err
+    assert (tmp_path / "cross.csv").read_text().startswith("id,text,missed,wrongly said")
+
+
+def test_mistakes_want_one_decision_for_each_document(own):
+    code, _, err = invoke("evaluate", *OWN, "--mistakes", "m.csv", folder=own)
+    assert code == 2
+    assert "--mistakes is for --classifier" in err

@@ -39,7 +39,7 @@ def test_model_then_yardsticks_then_oracles(ready, scored):
         ("oracle per label, macro", "oracle"),
     ]
     assert made.remarks == (
-        "fitted on few documents (30): with fewer than 50 decisions can get worse, use about 200.",
+        "fitted on few documents (30): with fewer than 50, decisions can get worse; 200 are good.",
         "the cosine yardstick reads at most the first 256 tokens of a document.",
     )
     assert [summary.name for summary in report.report(ready, scored, SEEDS, ["platt"]).summaries][2] == "oracle global"

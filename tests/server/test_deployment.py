@@ -1,6 +1,7 @@
 """The files that docs/how-to/serving.md shows: checked by the tools that read them, built and run where possible."""
 
 import inspect
+import json
 import re
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from setscore.cli.serve import serve_command
@@ -73,3 +75,15 @@ def test_options_in_the_files_exist():
     for file in FILES.iterdir():
         lines = re.findall(r"setscore\W+serve .*", file.read_text(encoding="utf-8").replace('", "', " "))
         assert set(re.findall(r"--[a-z][a-z-]+", " ".join(lines))) <= known, file
+
+
+def test_the_answer_on_the_page_is_what_the_server_gives(address):
+    """A line of curl is not run by the tests of the documentation."""
+    page = (ROOT / "docs" / "how-to" / "serving.md").read_text(encoding="utf-8")
+    asked = re.search(r"```json\n(.*?)```", page, re.DOTALL)
+    shown = re.search(r"-d @request.json\n(.*?)```", page, re.DOTALL)
+    given = httpx2.post(f"{address}/classify", json=json.loads(asked[1]), timeout=60).json()["predictions"]
+    for one, printed in zip(given, json.loads(shown[1])["predictions"], strict=True):
+        for part in ("probabilities", "log_odds"):
+            assert one.pop(part) == pytest.approx(printed.pop(part), abs=0.01)
+        assert one == printed

@@ -12,6 +12,7 @@ from setscore.calibration import spelt
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
 from setscore.cli.console import abstained, literal, progress, remark, results, show_labels, show_outcomes, watch_steps
+from setscore.cli.mistakes import Mistakes, write_mistakes
 from setscore.datasets import Dataset, find_source, load_dataset
 from setscore.ensemble import BLENDS, blend_of
 from setscore.errors import DataFileError, SetScoreError, counted, plural, truncation
@@ -82,12 +83,13 @@ def calibrate(
         typer.Option(help="A .png with F1 by the number of labelled documents (extra plots).", show_default=False),
     ] = None,
     per_label: Annotated[bool, typer.Option("--per-label", help="Also a row for each label.")] = False,
+    mistakes: Mistakes = None,
 ) -> None:
     """Fit on labelled documents, say what that changed and what more of them would bring, and save the classifier.
 
-    The documents are your own file, or are drawn from a dataset's validation split; 20 help, about 200 are good. The
-    model's weights stay as they are. The F1 that is printed is cross-validated: decisions on documents that were not
-    fitted on.
+    The documents are your own file, or are drawn from a dataset's validation split; a handful often helps, 200 do well.
+    The model's weights stay as they are. The F1 that is printed is cross-validated: decisions on documents that were
+    not fitted on.
 
     Examples:
 
@@ -97,11 +99,13 @@ def calibrate(
 
         setscore calibrate --file tickets.csv --labels labels.yaml --curve curve.png --per-label
 
+        setscore calibrate --file tickets.csv --labels labels.yaml --out tickets.json --mistakes mistakes.csv
+
         setscore calibrate goemotions --data-dir DATA --seed 17 --save scores --out emotions.json
 
         setscore classify --file new.csv --classifier classifier.json --format csv
     """
-    for path in (out, json, curve):
+    for path in (out, json, curve, mistakes):
         if path is not None:
             options.check_folder(path)
     if curve is not None:
@@ -131,6 +135,7 @@ def calibrate(
     plain = not learns and classifier.blend is None and scored.config["model"] == BLENDS[SUGGESTED]
     if plain and _seeks_micro_f1(classifier):
         remarks += _suggested(scored, drawn, kind, list(outcomes.values())[-1])
+    write_mistakes(mistakes, drawn, list(outcomes.values())[-1].decisions)
     if curve is not None:
         _draw(curve, points, drawn.name)
     if json is not None:

@@ -21,6 +21,7 @@ from setscore.cli.console import (
     show_reports,
     watch_steps,
 )
+from setscore.cli.mistakes import Mistakes, write_mistakes
 from setscore.errors import SetScoreError
 from setscore.experiments import PAPER_SETS
 from setscore.experiments.evaluation import Experiment, changed, measured_whole
@@ -90,6 +91,7 @@ def evaluate(
         Path | None,
         typer.Option("--classifier", help="Measure a classifier that `setscore calibrate` saved; nothing is fitted."),
     ] = None,
+    mistakes: Mistakes = None,
     allow: options.Allow = None,
 ) -> None:
     """Measure micro and macro F1 on datasets by name or on your own labelled documents.
@@ -114,7 +116,7 @@ def evaluate(
 
         setscore evaluate --file tickets.csv --labels labels.yaml --all
 
-        setscore evaluate --file others.csv --classifier classifier.json
+        setscore evaluate --file others.csv --classifier classifier.json --mistakes mistakes.csv
 
         setscore evaluate --file tickets.csv --labels labels.yaml --group-column region
     """
@@ -124,8 +126,11 @@ def evaluate(
     store = None if save is None else open_folder(save)
     classifier = _classifier(model, saved, allow).set_params(store=store)
     learning = [kind for kind in kinds if fitting.learns(head, kind)] if saved is None else []
-    if json is not None:
-        options.check_folder(json)
+    if mistakes is not None and saved is None:
+        raise SetScoreError("--mistakes is for --classifier: without one, documents are decided once for every seed.")
+    for path in (json, mistakes):
+        if path is not None:
+            options.check_folder(path)
     if pictures is not None:
         check_plots()
     inventory = None if saved is None else LabelSet.of(classifier.labels)
@@ -154,6 +159,8 @@ def evaluate(
                 )
             else:
                 found = report_saved(ready, classifier, yardsticks=beside, with_oracles=whole, progress=told)
+                (dataset,), (outcome,) = ready.parts.values(), found.summaries[0].rows.values()
+                write_mistakes(mistakes, dataset, outcome.decisions)
         made.append(paired(found, None, kinds[0]) if pairs or everything else found)
         if json is not None:
             _write(json, made, group_column)
