@@ -132,7 +132,7 @@ def test_other_weights_and_other_numbers_are_seen(monkeypatch):
     text = README.read_text(encoding="utf-8")
     assert readme.written(text, found) == text
     fewer = {**found["cpu"], "cores": 63}
-    assert "On 63 cores" in readme.written(text, {**found, "cpu": fewer})
+    assert "on 63 cores" in readme.written(text, {**found, "cpu": fewer})
 
 
 def test_a_page_of_earlier_weights_says_so():
