@@ -55,7 +55,7 @@ def test_evaluate_prints_one_table(first):
     )
     assert [line.partition(":")[0] for line in legend[1:]] == ["threshold 0.5", "label prior", "every label", "oracle"]
     assert "goemotions pool: scoring; 24 documents" in err
-    assert err.count("with fewer than 50 decisions") == 1  # for two seeds and two calibrations
+    assert err.count("with fewer than 50, decisions") == 1  # for two seeds and two calibrations
     assert f"goemotions: {FEW.format(12)}\n" in err
 
 
