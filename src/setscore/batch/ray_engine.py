@@ -8,6 +8,7 @@ import importlib
 import json
 import logging
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -20,6 +21,9 @@ from setscore.batch.plan import Shard
 from setscore.batch.records import Receipt, attempt_name
 from setscore.batch.scoring import Job, ShardScorer, Tell
 from setscore.errors import MissingExtraError, SetScoreError
+
+THREADS_OF_RAY = ("StreamingExecutor", "ray-data-metadata")  # how their names begin
+PATIENCE = 60.0  # seconds for one of them to end
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,7 @@ class RayEngine:
             raise SetScoreError(f"Ray gave up: {said[0]} … {said[-1]} Run it again: what is done is kept.") from error
         finally:
             if begun:
+                _wait_for_executors()
                 ray.shutdown()
 
     def _begin(self, ray: Any) -> None:
@@ -116,6 +121,13 @@ class RayEngine:
         # One more than work, so that a worker which takes another one's place finds a slot.
         count = max(cores(), (self.workers or 0)) + 1
         ray.init(num_cpus=count, num_gpus=self.gpus or None, include_dashboard=False, **quiet)
+
+
+def _wait_for_executors() -> None:
+    """Ray Data waits seconds for its threads; one that still speaks when Ray shuts down ends the whole process."""
+    for thread in threading.enumerate():
+        if thread.name.startswith(THREADS_OF_RAY):
+            thread.join(PATIENCE)
 
 
 class _Worker:
