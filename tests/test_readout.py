@@ -117,6 +117,13 @@ def test_it_knows_where_the_zero_shot_answer_is_in_doubt(shift):
     assert readout.fit(scores, vectors, labels, gold).doubt == pytest.approx(shift, abs=0.6)
 
 
+def test_a_temperature_moves_no_doubt():
+    """It says how sure the zero-shot answer is, not where it is in doubt."""
+    scores, vectors, labels, gold = made(200)
+    found = [readout.fit(scores, vectors, labels, gold, OWN / temperature).doubt for temperature in (1.0, 1.25)]
+    assert found[0] == pytest.approx(found[1], abs=0.1)
+
+
 @pytest.mark.parametrize("fill", [True, False])
 def test_labels_that_are_always_or_never_gold_are_no_trouble(fill):
     scores, vectors, labels, gold = made(80)

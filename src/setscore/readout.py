@@ -22,7 +22,7 @@ so that a handful of documents leaves nearly all with the simple ones. They are 
 their average: one read-out. Weights stand on the average of the simple ones from both starts.
 
 Where to cut cannot be learned from a handful: `Learned.doubt` is what the read-out says of pairs that the zero-shot
-answer is in doubt about, and there a cut stays until there are gold labels.
+answer is in doubt about, and near there a cut stays until there are gold labels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -186,7 +186,7 @@ def fit(
     shares, asked = _shares([_log_likelihood(one, gold) for one in log_odds]), np.isfinite(scores)
     mixed = sum(share * np.where(asked, one, 0.0) for share, one in zip(shares, log_odds, strict=True))
     found, unseen_ = _average(path, shares), np.where(asked, mixed, -np.inf)
-    return Learned(found, unseen_, _doubt(found, unseen_[asked], inputs[2][asked] @ start))
+    return Learned(found, unseen_, _doubt(found, unseen_[asked], inputs[2][asked], start))
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,10 +305,11 @@ def _fit_each(part: _Slice, numbers: FloatArray, held: FloatArray, start: FloatA
     return found
 
 
-def _doubt(found: Readout, learned: FloatArray, zero_shot_: FloatArray) -> float:
+def _doubt(found: Readout, learned: FloatArray, shared: FloatArray, start: FloatArray) -> float:
     """The learned log-odds of pairs moved to where the zero-shot answer is in doubt; pairs near to it count most."""
-    probabilities = expit(zero_shot_)
-    moved = learned - found.shared[0] * zero_shot_
+    answer = shared @ start
+    probabilities = expit(answer)
+    moved = learned - found.shared[0] / start[0] * answer  # by as much as their own log-odds are too high
     return float(np.average(moved, weights=probabilities * (1 - probabilities) + TINY))
 
 

@@ -7,11 +7,11 @@ from setscore.records import BoolArray, FloatArray
 
 TINY = 1e-9
 OBJECTIVES = ("micro_f1", "macro_f1", "balanced", "sample_f1", "cost")
-# All three chosen on parts of the 200-document validation slices: STEADY gold labels with calibrating.py,
-STEADY = 100.0
+# Chosen on parts of the 200-document validation slices (benchmarks/studies: calibrating.py, few_documents.py --within):
+STEADY = 100.0  # gold labels for which the observed cut counts half,
 OWN_CUT = 30.0  # documents for which a label's own cut counts half,
-FEW_GOLD = 2.0  # and gold labels for which an expected cut does, with few_documents.py --within (benchmarks/studies).
-USUAL_CUT = 0.25  # half of a usual F1
+FEW_GOLD = 2.0  # gold labels for which an expected cut counts half,
+USUAL_CUT = 0.25  # and half of a usual F1.
 
 Gold = BoolArray | FloatArray
 
@@ -67,8 +67,7 @@ def steady_thresholds(
     expected = best_thresholds(probabilities, np.where(asked, probabilities, gold), asked, objective)
     counts = (gold & asked).sum(axis=None if objective == "micro_f1" else 0)
     share = counts / (counts + STEADY)
-    inside = [logit(np.clip(cut, TINY, 1 - TINY)) for cut in (observed, expected)]
-    return np.asarray(expit(share * inside[0] + (1 - share) * inside[1]))
+    return np.asarray(expit(share * _log_odds(observed) + (1 - share) * _log_odds(expected)))
 
 
 def expected_thresholds(  # noqa: PLR0917
@@ -95,8 +94,12 @@ def expected_thresholds(  # noqa: PLR0917
     counts = asked.sum(axis=0)
     share, gold_labels = counts / (counts + OWN_CUT), (gold & asked).sum()
     believed, start = gold_labels / (gold_labels + FEW_GOLD), (min(doubt, 0.0) + logit(USUAL_CUT)) / 2
-    own, common = (believed * logit(np.clip(cut, TINY, 1 - TINY)) + (1 - believed) * start for cut in (own, common))
+    own, common = (believed * _log_odds(cut) + (1 - believed) * start for cut in (own, common))
     return np.asarray(expit(share * own + (1 - share) * common)), float(expit(common[0]))
+
+
+def _log_odds(cuts: FloatArray) -> FloatArray:
+    return np.asarray(logit(np.clip(cuts, TINY, 1 - TINY)))
 
 
 def best_cut(scores: FloatArray, gold: Gold, positives: float) -> float:
