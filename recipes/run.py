@@ -6,9 +6,10 @@ Needs one GPU; `--smoke` makes a toy on the CPU in some minutes, to see that eve
 there is not done again, and training goes on where it was stopped: start it again after any interruption, on another
 machine too if OUT or the folder of `--keep` goes along. The stages: base (the encoder to start from), prepare, encode,
 validate (the documents to measure runs on), train and average (the rounds of config.yaml, some runs at once: while one
-compiles, others train), export, sanity, card. `--start` takes weights made before in place of the first round, and
-`--until first` stops when that round is done: a machine with a GPU is needed for encode and the rounds alone. mini is
+compiles, others train), export, sanity, card. `--start first=WEIGHTS` takes weights made before in place of that round,
+and `--until first` stops when it is done: a machine with a GPU is needed for encode and the rounds alone. mini is
 taught by small, which is made first.
+`recipes.readback` reads float weights out of a package whose own are not at hand, to start a later round from.
 """
 
 import argparse
@@ -44,7 +45,9 @@ def main() -> None:
     parser.add_argument("--topics", type=Path, default=HERE / "topics.yaml", help="more phrases that could be labels")
     parser.add_argument("--written", type=Path, default=HERE / "written", help="default: recipes/written")
     parser.add_argument("--model", choices=("small", "mini"), default="small", help="default: small")
-    parser.add_argument("--start", type=Path, help="weights made before, in place of the first round")
+    parser.add_argument(
+        "--start", type=named, metavar="ROUND=WEIGHTS", help="made before: that round and those before it are not made"
+    )
     parser.add_argument(
         "--teacher", type=Path, help="weights of the larger model, for mini; default: those of build/small"
     )
@@ -78,6 +81,13 @@ def main() -> None:
         planned = stages(arguments, yaml.safe_load((HERE / "config.yaml").read_text()))
         for together in up_to(planned, arguments.until):
             list(pool.map(do, together))
+
+
+def named(text: str) -> tuple[str, Path]:
+    name, given, path = text.partition("=")
+    if not given:
+        raise argparse.ArgumentTypeError(f"{text}: ROUND=WEIGHTS was expected, as in first=first.safetensors")
+    return name, Path(path)
 
 
 def up_to(planned: list[list[Stage]], last: str | None) -> list[list[Stage]]:
@@ -131,6 +141,7 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
     store, encoded, weights = out / "prepared.npz", out / "encoded", out / WEIGHTS
     texts = scale_texts(arguments.data, out / "scale_texts.jsonl", (8, 2) if arguments.smoke else (160, 40))
     common = {"--store": store, "--encoded": encoded, "--base": base, "--tokenizer": TOKENIZER}
+    rounds = to_make(config["models"][arguments.model]["rounds"], arguments.start)
     evaluation = {"--evaluation": arguments.evaluation} if arguments.evaluation else {}
     every = {"--every": arguments.every} if arguments.smoke else {}
     first = [
@@ -150,7 +161,7 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
                     "--written": arguments.written}  # fmt: skip
         few = {"--documents": 10, "--rows": 40} if arguments.smoke else {"--rows": ROWS}
         first.append(stage("validate", arguments.validation, {**measured, **few}))
-    trained = training(arguments, config, common)
+    trained = training(arguments, config, rounds, common)
     last: list[Stage] = []
     export = {"--weights": weights, "--tokenizer": TOKENIZER, "--texts": texts, "--out": package}
     parity = ROOT / "tests" / "data" / "fp32_log_odds.json" if arguments.package else out / "parity.json"
@@ -165,15 +176,27 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
     return [*([one] for one in first), *trained, *([one] for one in last)]
 
 
-def training(arguments: argparse.Namespace, config: dict[str, Any], common: dict[str, Any]) -> list[list[Stage]]:
-    """The rounds of the model, in order: runs that may go at once and their mean, or a mean of what was made before."""
-    rounds: dict[str, dict[str, Any]] = config["models"][arguments.model]["rounds"]
+def to_make(rounds: dict[str, dict[str, Any]], start: tuple[str, Path] | None) -> dict[str, dict[str, Any]]:
+    """The rounds behind the one that stands in `start`."""
+    if start is None:
+        return rounds
+    if start[0] not in rounds:
+        raise SystemExit(f"--start {start[0]}: there is no such round; there are {', '.join(rounds)}.")
     names = list(rounds)
-    made = {"base": common["--base"], "small": arguments.teacher, names[0]: arguments.start}
+    return {name: rounds[name] for name in names[names.index(start[0]) + 1 :]}
+
+
+def training(
+    arguments: argparse.Namespace, config: dict[str, Any], rounds: dict[str, dict[str, Any]], common: dict[str, Any]
+) -> list[list[Stage]]:
+    """The rounds of the model, in order: runs that may go at once and their mean, or a mean of what was made before."""
+    made = {"base": common["--base"], "small": arguments.teacher, **dict([arguments.start] if arguments.start else [])}
     found: list[list[Stage]] = []
-    for name in names[1:] if arguments.start else names:
-        each, result = rounds[name], arguments.out / f"{name}.safetensors"
+    for name, each in rounds.items():
+        result = arguments.out / f"{name}.safetensors"
         parts = each.get("mean")
+        if missing := [part for part in parts or [each["from"]] if part not in made]:
+            raise SystemExit(f"The round {name} needs {', '.join(missing)}, which --start left out.")
         if parts is None:
             seeds = each.get("seeds", config["seeds"])[: 1 if arguments.smoke else None]
             taught = {"--teacher": made[each["teacher"]]} if "teacher" in each else {}
@@ -182,7 +205,7 @@ def training(arguments: argparse.Namespace, config: dict[str, Any], common: dict
             found.append(runs)
             found.append([averaging([weights for _, weights, _ in runs], [1.0] * len(runs), result)])
         else:
-            shift = config["shift"] if name == names[-1] else 0.0
+            shift = config["shift"] if result.name == WEIGHTS else 0.0
             found.append([averaging([made[part] for part in parts], list(parts.values()), result, shift)])
         made[name] = result
     return found

@@ -7,10 +7,12 @@ takes all its short cuts (flat tokens, block attention, last layer at the slots 
 from dataclasses import replace
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from scipy.special import erf, softmax
 
+from recipes import readback
 from recipes.graph import Shape, export, layer_weight
 from recipes.quantize import COPIES, WEIGHT_LIMIT, Observed, merge, quantize
 from setscore.backbones.asking import Question, make_rows, pack
@@ -23,8 +25,12 @@ GRID = ("token_ids", "positions", "segments")
 
 @pytest.fixture(scope="module")
 def weights():
+    return random_weights(SHAPE)
+
+
+def random_weights(shape):
     random = np.random.default_rng(0)
-    width = SHAPE.width
+    width = shape.width
 
     def linear(name, rows, columns):
         return {
@@ -42,7 +48,7 @@ def weights():
         "b": random.normal(size=VOCABULARY),
         **norm("ln"), **norm("tn"), **linear("t", width, width),
     }  # fmt: skip
-    for layer in range(SHAPE.layers):
+    for layer in range(shape.layers):
         p = f"l.{layer}"
         made |= linear(f"{p}.qkv", 3 * width, width) | linear(f"{p}.o", width, width) | norm(f"{p}.n1")
         made |= linear(f"{p}.u", 4 * width, width) | linear(f"{p}.d", width, 4 * width) | norm(f"{p}.n2")
@@ -167,8 +173,8 @@ def test_logits_are_the_same_bits_with_and_without_embeddings(weights):
     assert without["embedding"].shape == (0, SHAPE.width)
 
 
-def observed_on(weights, batches):
-    model = export(weights, SHAPE, observe=True)
+def observed_on(weights, batches, shape=SHAPE):
+    model = export(weights, shape, observe=True)
     names = [output.name for output in model.graph.output if output.name not in ("logits", "embedding")]
     layers = sorted({name.rpartition(".")[0] for name in names})
     found = (run(model, packed, names) for packed in batches)
@@ -188,6 +194,29 @@ def test_int8_graph_stays_near_fp32_in_both_modes(weights):
         assert np.sqrt(((full - small) ** 2).mean()) < 0.1 * full.std()
     packed = packed_batch(100, shared=True)
     assert (run(model, packed, ["embedding"])["embedding"] * embedding_oracle(weights, packed)).sum(1).min() > 0.995
+
+
+def test_float_weights_are_read_back_out_of_the_int8_graph():
+    """Every weight within the steps that rounding took, and a graph that answers as the one they come from does."""
+    shape = Shape(layers=3, width=64, heads=2)  # heads of 32, as in the packaged models
+    weights = random_weights(shape)
+    observed = observed_on(weights, [packed_batch(seed, shared=seed % 2 == 0) for seed in range(20)], shape)
+    layers = {name: quantize(layer_weight(weights, shape, name), seen) for name, seen in observed.items()}
+    small = export(weights, shape, quantized=layers)
+    stored = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in small.graph.initializer}
+    found = readback.weights(stored)
+    assert found.keys() == weights.keys()
+    for name, value in weights.items():
+        if name not in ("pos.weight", "typ.weight"):
+            assert found[name].shape == value.shape
+            off = np.abs(found[name] - value).max()
+            assert off <= (0.1 if value.ndim == 2 else 1e-5) * np.abs(value).max(), name
+    positions = weights["pos.weight"] + weights["typ.weight"][0]
+    np.testing.assert_allclose(found["pos.weight"] + found["typ.weight"][0], positions, atol=1e-5)
+    packed = packed_batch(100, shared=True)
+    again = log_odds(run(export({n: v.astype(np.float32) for n, v in found.items()}, shape), packed))
+    theirs, used = log_odds(run(small, packed)), packed.owners >= 0
+    assert np.sqrt(((again - theirs)[used] ** 2).mean()) < 0.1 * theirs[used].std()
 
 
 def loud_inputs(seed=1):

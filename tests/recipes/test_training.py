@@ -31,7 +31,7 @@ torch = pytest.importorskip("torch")
 import recipes.model as mini  # noqa: E402
 from recipes import encode  # noqa: E402  (needs torch)
 from recipes.card import card, figures  # noqa: E402
-from recipes.run import say, training, up_to  # noqa: E402
+from recipes.run import named, say, to_make, training, up_to  # noqa: E402
 from recipes.train import blend, change  # noqa: E402
 from recipes.validate import labelled_sets, measure  # noqa: E402
 from setscore.backbones.mini import default_folder  # noqa: E402
@@ -403,14 +403,15 @@ def planned(**changes):
         "validation": None,
         "device": "cuda",
     }
-    config = yaml.safe_load((HERE / "config.yaml").read_text())
-    found = training(argparse.Namespace(**given | changes), config, {"--base": Path("base")})
+    config, arguments = yaml.safe_load((HERE / "config.yaml").read_text()), argparse.Namespace(**given | changes)
+    rounds = to_make(config["models"][arguments.model]["rounds"], arguments.start)
+    found = training(arguments, config, rounds, {"--base": Path("base")})
     return {wanted: " ".join(command) for together in found for _, wanted, command in together}
 
 
 class TestPlan:
     def test_given_weights_stand_in_for_the_first_round(self):
-        whole, short = planned(), planned(start=Path("given"))
+        whole, short = planned(), planned(start=named("first=given"))
         assert set(short) < set(whole)
         assert not any("first" in str(path) for path in short)
         first = next(iter(short))
@@ -443,8 +444,16 @@ class TestPlan:
         assert all("--base out/second.safetensors --teacher out/second.safetensors " in command for command in runs)
 
     def test_the_model_is_the_mean_of_its_rounds(self):
-        command = planned(start=Path("given"))[Path("out/weights.safetensors")]
+        command = planned(start=named("first=given"))[Path("out/weights.safetensors")]
         assert "given out/second.safetensors out/third.safetensors --share 0.2 0.4 0.4 --shift" in command
+
+    def test_weights_that_were_not_made_are_named(self):
+        with pytest.raises(SystemExit, match="round weights needs first, which --start left out"):
+            planned(start=named("second=given"))
+        with pytest.raises(SystemExit, match="--start fifth: there is no such round; there are first, second"):
+            planned(start=named("fifth=given"))
+        with pytest.raises(argparse.ArgumentTypeError, match="given: ROUND=WEIGHTS was expected"):
+            named("given")
 
 
 def test_an_encoder_is_read_from_its_export(encoder, tmp_path):
