@@ -8,6 +8,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 EXTRAS := test,lint,docs,recipe,hub,excel,plots,run,report,conformal,torch,shortlist,baselines,batch,ray,serve
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
+# What Python compiles is kept, whatever the environment says: else every process of the tests compiles torch anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test quick lint docs pages bench data-named models clean
 .DEFAULT_GOAL := help
 
