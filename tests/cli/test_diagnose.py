@@ -29,10 +29,14 @@ def test_diagnose_says_what_was_found_prints_every_table_and_draws(folder):
     options = ("--orders", "3", "--pictures", "pictures", "--against", "setscore-small?prior=true")
     code, out, err = invoke("diagnose", *OWN, *options, folder=folder)
     assert code == 0, err
-    first, summary = out.splitlines()[:2]
+    first, summary, competition = out.splitlines()[:3]
     assert first == "own.jsonl, 4 documents, 3 labels, setscore-small"
     assert summary.startswith("With nothing calibrated, log-odds above 0, setscore-small says yes to ")
     assert "On the same prompts setscore-small" in summary
+    assert competition == (
+        "Numbers here are without competition between labels, which `classify` adds before `fit`"
+        " (0.8 with setscore-small; --competition 0 leaves it out)."
+    )
     titles = ("Slot bias of the all-masked prompt", "Labels, asked one by one", "Wording", "The same prompts")
     places = [out.index(title) for title in titles]
     assert places == sorted(places)

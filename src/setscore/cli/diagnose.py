@@ -18,7 +18,7 @@ from setscore.errors import SetScoreError, counted, truncation
 from setscore.experiments import diagnosis
 from setscore.experiments.diagnosis import Diagnosis, Probe
 from setscore.experiments.diagnosis_pictures import draw_label_bias, draw_label_rates, draw_slot_bias
-from setscore.experiments.diagnosis_words import in_words
+from setscore.experiments.diagnosis_words import in_words, without_competition
 from setscore.experiments.pictures import check_plots
 from setscore.prompts import Template
 from setscore.records import BoolArray, LabelSet
@@ -58,7 +58,9 @@ def diagnose(
     orders: Annotated[int, typer.Option(min=2, help="Orders of the labels in the all-masked prompt.")] = 4,
     pictures: Annotated[Path | None, typer.Option(help="A folder for pictures (extra plots).")] = None,
 ) -> None:
-    """Look for biases of slots, labels and wordings, and say first what was found. Log-odds are raw, not calibrated.
+    """Look for biases of slots, labels and wordings, and say first what was found.
+
+    Log-odds are raw: not calibrated, and without competition between labels.
 
     Documents need no gold labels, so --file may be a .txt with one a line; what needs them is left out then.
     Slot bias: with all labels in one prompt, does a place say yes whichever label stands there? Per-label questions
@@ -95,6 +97,7 @@ def diagnose(
     title = f"{material.name}, {sizes}, {backbone}"
     results.print(literal(title), style="bold")
     results.print(literal(in_words(first, material.labels, found[1] if against else None)), soft_wrap=True)
+    results.print(literal(without_competition(loaded[backbone].spec)), soft_wrap=True)
     _show_slots(first, material.labels)
     _show_labels(first, material.labels)
     _show_wordings(first)
