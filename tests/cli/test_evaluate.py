@@ -452,6 +452,27 @@ def test_everything_about_a_file_begins_with_one_plain_table(own):
     assert places == sorted(places)
 
 
+def test_each_label_has_a_row_as_fitted_and_as_before(own):
+    """The second table is what the model alone decides: with --competition 0 at log-odds above 0."""
+    options = ["--separator", "|", "--seeds", "13", "--calibration", "paper,temperature", "--competition", "0"]
+    code, out, _ = invoke("evaluate", *OWN, *options, "--per-label", "--json", "rows.json", folder=own)
+    assert code == 0
+    rows = {row["name"]: row for row in json.loads((own / "rows.json").read_text())["datasets"]["own.csv"]["rows"]}
+    expected = []
+    for name in ("paper", "threshold 0.5"):
+        labels = rows[name]["seeds"]["13"]["labels"]
+        cells = [
+            [one["label"], *(str(one[key]) for key in ("gold", "predicted"))]
+            + [f"{100 * one[key]:.1f}" for key in ("precision", "recall", "f1")]
+            for one in labels
+        ]
+        head = ["label", "gold", "predicted", "precision", "recall", "F1"]
+        expected += [["own.csv,", *name.split()], head, *cells, []]
+    lines = out[out.index("own.csv, paper") :].splitlines()
+    assert [line.split() for line in lines[:-1]] == expected
+    assert lines[-1] == "Documents with the label, and precision, recall and F1 in percent."
+
+
 def test_datasets_as_a_table_and_as_a_card():
     code, out, _ = invoke("datasets")
     assert code == 0

@@ -29,6 +29,7 @@ from setscore.experiments.learning import Learner
 from setscore.experiments.pictures import check_plots
 from setscore.experiments.report import Report, as_json, draw, paired, report, report_saved, score_parts
 from setscore.experiments.saved import open_folder
+from setscore.experiments.scored import UNFITTED
 from setscore.records import LabelSet
 from setscore.scorers import seed_of
 from setscore.storage import write_json
@@ -83,7 +84,10 @@ def evaluate(
             " adds it if auto is among the calibrations."
         ),
     ] = "auto",
-    per_label: Annotated[bool, typer.Option("--per-label", help="Also a row for each label.")] = False,
+    per_label: Annotated[
+        bool,
+        typer.Option("--per-label", help="Also a row for each label: as the first row decides, and threshold 0.5."),
+    ] = False,
     pairs: Annotated[
         bool, typer.Option("--paired", help="Also paired tests of the first calibration against the others.")
     ] = False,
@@ -199,9 +203,11 @@ def _show(made: Sequence[Report], group_column: str | None, *, per_label: bool) 
     if group_column is not None:
         show_groups(made[0], group_column)
     for one in made:
-        first = one.summaries[0]
         if per_label:
-            show_labels(f"{one.name}, {first.name}", [outcome.labels for outcome in first.rows.values()])
+            shown = [one.summaries[0], *(summary for summary in one.summaries[1:] if summary.name == UNFITTED)]
+            show_labels(
+                {f"{one.name}, {summary.name}": [run.labels for run in summary.rows.values()] for summary in shown}
+            )
         if one.pairs:
             show_pairs(one.name, one.pairs)
 
