@@ -11,6 +11,7 @@ import typer
 from setscore import __version__, fitting
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
+from setscore.cli.agreement import agreement
 from setscore.cli.console import (
     for_each,
     progress,
@@ -216,21 +217,8 @@ def _aligned(ready: Experiment, labels: LabelSet) -> Experiment:
     """With the saved classifier's own labels, in its order and its words: thresholds belong to names, not to places."""
     parts = {}
     for part, dataset in ready.parts.items():
-        ours, theirs = set(labels.names), set(dataset.labels.names)
-        if ours != theirs:
-            only = [
-                f"only {whose} has {', '.join(sorted(names)[:5])}"
-                for whose, names in (("the classifier", ours - theirs), (ready.name, theirs - ours))
-                if names
-            ]
-            raise SetScoreError(
-                f"the saved classifier was made for other labels than these: {'; '.join(only)}. Remove --labels to"
-                " measure it on its own, or fit another with `setscore calibrate`."
-            )
-        given = {label.name: label.description for label in dataset.labels.labels}
-        other = [label.name for label in labels.labels if given[label.name] not in (None, label.description)]
-        note = f"descriptions are those of the saved classifier; given were others, of {', '.join(other[:5])}."
-        parts[part] = dataset.with_labels(labels).noting(*([note] if other else []))
+        note = agreement(labels, dataset.labels, ready.name)
+        parts[part] = dataset.with_labels(labels).noting(*([note] if note else []))
     return replace(ready, parts=parts)
 
 
