@@ -338,10 +338,43 @@ def test_standard_input_can_be_jsonl(folder):
 
 def test_a_saved_classifier_takes_no_other_settings(tmp_path):
     SetScoreClassifier(["oil"]).save(tmp_path / "model.json")
-    options = ["--classifier", tmp_path / "model.json", "--labels", "oil", "--attention", "exact"]
+    options = ["--classifier", tmp_path / "model.json", "--label-text", "name", "--attention", "exact"]
     code, _, err = classify(OIL, *options)
     assert code == 2
-    assert "a saved classifier has its own settings; remove --labels, --attention or --classifier." in err
+    assert "a saved classifier has its own settings; remove --label-text, --attention or --classifier." in err
+
+
+@pytest.mark.parametrize("command", ["classify", "batch", "suggest"])
+def test_a_saved_classifier_takes_its_own_labels_again_and_no_others(tmp_path, command):
+    """As `setscore evaluate` does: in any order, asked as they were saved."""
+    SetScoreClassifier({"oil": "crude oil", "sports": None}).save(tmp_path / "model.json")
+    (tmp_path / "t.txt").write_text(f"{OIL}\n{SPORTS}\n")
+    (tmp_path / "other.yaml").write_text("sports:\noil: petrol\n")
+    form = {
+        "classify": ["--file", "t.txt", "--format", "csv"],
+        "batch": ["t.txt", "OUT.csv"],
+        "suggest": ["-f", "t.txt"],
+    }
+    found = {}
+    for number, labels in enumerate((None, "sports,oil", "other.yaml")):
+        given = [] if labels is None else ["--labels", labels]
+        arguments = [one.replace("OUT", str(number)) for one in form[command]]
+        code, out, err = invoke(command, *arguments, "--classifier", "model.json", *given, folder=tmp_path)
+        assert code == 0, err
+        written = tmp_path / f"{number}.csv"
+        found[labels] = written.read_text() if written.exists() else out
+        said = "descriptions are those of the saved classifier; given were others, of oil.\n"
+        assert err.startswith(said) == (labels == "other.yaml")
+    assert found[None] == found["sports,oil"] == found["other.yaml"]
+    code, out, err = invoke(
+        command, *form[command], "--classifier", "model.json", "--labels", "oil,tea", folder=tmp_path
+    )
+    assert (code, out) == (2, "")
+    assert err == (
+        "error: the saved classifier was made for other labels than these: only the classifier has sports; only"
+        " --labels has tea. Remove --labels to use it with its own, fit another with `setscore calibrate`, or give it"
+        " more labels in Python with `with_labels`.\n"
+    )
 
 
 def test_a_saved_classifier_takes_another_threshold(tmp_path):

@@ -1,6 +1,7 @@
 """`setscore diagnose`, `compare` and `--scorer` as a user runs them."""
 
 import json
+import re
 
 import pytest
 from commands import invoke
@@ -29,10 +30,14 @@ def test_diagnose_says_what_was_found_prints_every_table_and_draws(folder):
     options = ("--orders", "3", "--pictures", "pictures", "--against", "setscore-small?prior=true")
     code, out, err = invoke("diagnose", *OWN, *options, folder=folder)
     assert code == 0, err
-    first, summary = out.splitlines()[:2]
+    first, summary, competition = out.splitlines()[:3]
     assert first == "own.jsonl, 4 documents, 3 labels, setscore-small"
     assert summary.startswith("With nothing calibrated, log-odds above 0, setscore-small says yes to ")
     assert "On the same prompts setscore-small" in summary
+    assert competition == (
+        "Numbers here are without competition between labels, which `classify` adds before `fit`"
+        " (0.8 with setscore-small; --competition 0 leaves it out)."
+    )
     titles = ("Slot bias of the all-masked prompt", "Labels, asked one by one", "Wording", "The same prompts")
     places = [out.index(title) for title in titles]
     assert places == sorted(places)
@@ -91,6 +96,63 @@ def test_diagnose_compares_two_checkpoints(folder):
         assert len(row) == 6  # sharpness, separation, mass, slot spread, first slot
         assert 0 < float(row[3]) < 1
     assert "the model would rather say something else" in out.splitlines()[1]
+
+
+@pytest.fixture
+def wordings(folder):
+    (folder / "described.yaml").write_text("oil: crude oil\nsports:\nmusic:\n")
+    (folder / "wordings.yaml").write_text("oil:\n- petrol or fuel\n- '[OPEC]'\nsports: [games and players]\n")
+    return ["--labels", "described.yaml", "--wordings", "wordings.yaml"]
+
+
+def test_wordings_of_labels_have_a_table_of_their_own(folder, wordings):
+    code, out, err = invoke("diagnose", "--file", "own.jsonl", *wordings, folder=folder)
+    assert (code, err) == (0, "setscore-small: scoring; 4 documents\n")
+    lines = [line.rstrip() for line in out.splitlines()]
+    assert lines[:3] == ["own.jsonl, 4 documents, setscore-small", "", "Wordings, the one in use first"]
+    columns = ["label", "wording", "yes", "gold", "F1 at 0.5", "average precision"]
+    assert re.split("  +", lines[3]) == columns
+    rows = [re.split("  +", line.strip()) for line in lines[4:10]]
+    assert [row[:-4] for row in rows] == [
+        ["oil", "oil (crude oil)"],
+        ["oil"],
+        ["oil (petrol or fuel)"],
+        ["oil ([OPEC])"],
+        ["sports", "sports"],
+        ["sports (games and players)"],
+    ]
+    assert all(row[-3] == "2" for row in rows)  # gold
+    assert all(re.fullmatch(r"\d+\.\d", cell) for row in rows for cell in row[-2:])
+    assert " ".join(lines[10:]).strip() == (
+        "Each question counts alone, without competition; yes: documents with a probability of 0.5 or more. Average"
+        " precision, in percent as F1: how well documents with the label come before the others, wherever a threshold"
+        " lies. With few documents, small differences are chance."
+    )
+
+
+def test_wordings_without_gold_labels(folder, wordings):
+    (folder / "texts.txt").write_text("Crude prices fell.\n\nA late goal.\n")
+    code, out, err = invoke("diagnose", "--file", "texts.txt", *wordings, "--label-text", "description", folder=folder)
+    assert code == 0, err
+    table = [line.split() for line in out.splitlines()[3:8]]
+    assert (table[0], table[1][:3], table[2][:1]) == (["label", "wording", "yes"], ["oil", "crude", "oil"], ["oil"])
+    assert out.rstrip().endswith("without competition; yes: documents with a probability of 0.5 or more.")
+    assert "1 of 3 rows cannot be used and was left out: row 2 is empty or blank." in err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--orders", "3", "--against", "setscore-mini"], "prints one table of its own; remove --against, --orders or"),
+        (["--label-text", "name"], "wordings are descriptions, but --label-text is name. Make it both or description."),
+        (["--wordings", "w.txt"], "a file of wordings ends in .yaml, .yml, .json; got w.txt."),
+        (["--template", "expres"], "unknown template 'expres'. Did you mean 'express'?"),
+    ],
+)
+def test_mistakes_with_wordings(folder, wordings, options, message):
+    code, out, err = invoke("diagnose", "--file", "own.jsonl", *wordings, *options, folder=folder)
+    assert (code, out) == (2, "")
+    assert message in err
 
 
 def test_diagnose_needs_documents(folder):

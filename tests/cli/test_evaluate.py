@@ -452,6 +452,27 @@ def test_everything_about_a_file_begins_with_one_plain_table(own):
     assert places == sorted(places)
 
 
+def test_each_label_has_a_row_as_fitted_and_as_before(own):
+    """The second table is what the model alone decides: with --competition 0 at log-odds above 0."""
+    options = ["--separator", "|", "--seeds", "13", "--calibration", "paper,temperature", "--competition", "0"]
+    code, out, _ = invoke("evaluate", *OWN, *options, "--per-label", "--json", "rows.json", folder=own)
+    assert code == 0
+    rows = {row["name"]: row for row in json.loads((own / "rows.json").read_text())["datasets"]["own.csv"]["rows"]}
+    expected = []
+    for name in ("paper", "threshold 0.5"):
+        labels = rows[name]["seeds"]["13"]["labels"]
+        cells = [
+            [one["label"], *(str(one[key]) for key in ("gold", "predicted"))]
+            + [f"{100 * one[key]:.1f}" for key in ("precision", "recall", "f1")]
+            for one in labels
+        ]
+        head = ["label", "gold", "predicted", "precision", "recall", "F1"]
+        expected += [["own.csv,", *name.split()], head, *cells, []]
+    lines = out[out.index("own.csv, paper") :].splitlines()
+    assert [line.split() for line in lines[:-1]] == expected
+    assert lines[-1] == "Documents with the label, and precision, recall and F1 in percent."
+
+
 def test_datasets_as_a_table_and_as_a_card():
     code, out, _ = invoke("datasets")
     assert code == 0
@@ -610,7 +631,7 @@ def test_a_saved_classifier_takes_its_labels_in_any_order_and_no_others(own):
     assert "descriptions are those of the saved classifier; given were others, of oil." in err
     code, _, err = invoke(*measure, "--labels", "oil,sports,tea", folder=own)
     assert code == 2
-    assert "made for other labels than these: only own.csv has tea. Remove --labels to measure it on its own" in err
+    assert "made for other labels than these: only own.csv has tea. Remove --labels to use it with its own, fit" in err
 
 
 def test_calibrate_remembers_the_slice_for_a_shortlist_as_fit_does(tmp_path):

@@ -6,10 +6,11 @@ from fakes import PlantedBackbone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from setscore.backbones import backbone_spec
 from setscore.errors import SetScoreError
 from setscore.experiments import diagnosis
 from setscore.experiments.diagnosis_pictures import draw_label_bias, draw_label_rates, draw_slot_bias
-from setscore.experiments.diagnosis_words import in_words
+from setscore.experiments.diagnosis_words import in_words, without_competition
 from setscore.prompts import Template
 from setscore.records import LabelSet
 
@@ -156,18 +157,18 @@ def test_the_summary_says_what_was_planted():
 
 
 class ByName(PlantedBackbone):
-    """The log-odds of a label stand at the end of its name; the first document gets half a point less."""
+    """The log-odds of a label stand at the end of its name; the first two documents get a point less."""
 
     def affinity(self, document, label):
-        return float(label.split()[-1]) - (0.5 if document == TEXTS[0] else 0)
+        return float(label.split()[-1]) - (1 if document in TEXTS[:2] else 0)
 
 
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (["oil 2", "K-417 -2.6"], "'K-417 -2.6' says yes to none of 12 documents; its highest probability is 0.07."),
+        (["oil 1", "K-417 -2.6"], "'K-417 -2.6' says yes to none of 12 documents; its highest probability is 0.07."),
         (
-            ["oil 2", "K-417 -2.6", "K-9 -4", "even 0"],
+            ["oil 1", "K-417 -2.6", "K-9 -4", "even 0"],
             "3 labels say yes to none of 12 documents, in brackets the highest probability of each:"
             " 'K-9 -4' (0.02), 'K-417 -2.6' (0.07), 'even 0' (0.50).",
         ),
@@ -176,17 +177,66 @@ class ByName(PlantedBackbone):
             "7 labels say yes to none of 12 documents, in brackets the highest probability of each:"
             " 'K -7' (0.00), 'K -6' (0.00), 'K -5' (0.01), 'K -4' (0.02), 'K -3' (0.05) and 2 more.",
         ),
+        (["oil 1", "gas 1.5"], "1 label says yes to nearly every document: 'gas 1.5' (12 of 12)."),
+        (
+            ["oil 1", *(f"K {number}" for number in range(2, 8))],
+            "6 labels say yes to nearly every document: 'K 2' (12 of 12), 'K 3' (12 of 12), 'K 4' (12 of 12),"
+            " 'K 5' (12 of 12), 'K 6' (12 of 12) and 1 more.",
+        ),
     ],
 )
-def test_labels_that_say_yes_to_no_document_are_named(names, said):
+def test_labels_that_say_the_same_of_all_documents_are_named(names, said):
     labels = LabelSet.of(names)
     words = in_words(measured(ByName(), None, labels=labels), labels)
     assert f"whether that is right. {said} Without a document to read," in words
 
 
 def test_a_label_that_says_yes_to_some_documents_is_not_named():
-    labels = LabelSet.of(["oil 2", "sports 0.1"])  # no to the first document, yes to the others
-    assert "yes to none" not in in_words(measured(ByName(), None, labels=labels), labels)
+    labels = LabelSet.of(["oil 1", "sports 0.1"])  # no to two documents of twelve, yes to the others
+    words = in_words(measured(ByName(), None, labels=labels), labels)
+    assert not any(said in words for said in ("yes to none", "yes to nearly every", "near 0.5"))
+
+
+def test_a_label_that_is_gold_nearly_everywhere_may_say_yes_there():
+    labels = LabelSet.of(["oil 2", "gas 3"])
+    gold = np.ones((len(TEXTS), 2), dtype=bool)
+    gold[4:, 1] = False
+    said = "1 label says yes to nearly every document: 'gas 3' (12 of 12, gold 4)."
+    assert said in in_words(measured(ByName(), gold, labels=labels), labels)
+
+
+class Even(PlantedBackbone):
+    def affinity(self, document, label):
+        return (0.3 if document == TEXTS[0] else -0.2) * (10 if label == "oil" else 1)
+
+
+def test_labels_that_no_document_moves_away_from_an_even_chance_are_named():
+    labels = LabelSet.of(["oil", "K-417"])
+    means = "has a probability near 0.5 whatever the document, so neither yes nor no means much"
+    assert f"1 label {means}: 'K-417' (0.45 to 0.57). Without" in in_words(
+        measured(Even(), None, labels=labels), labels
+    )
+
+
+def test_few_documents_say_nothing_of_all_documents():
+    labels = LabelSet.of(["oil 3", "K-417 0"])
+    few = diagnosis.diagnose(ByName(), TEXTS[2:6], labels, None, ("express",))
+    words = in_words(few, labels)
+    assert "'K-417 0' says yes to none of 4 documents" in words
+    assert not any(said in words for said in ("nearly every", "near 0.5"))
+
+
+@pytest.mark.parametrize(
+    ("name", "added"),
+    [
+        ("setscore-small", "0.8 with setscore-small; --competition 0 leaves it out"),
+        ("llada-8b-instruct", "with llada-8b-instruct none unless --competition asks for it"),
+    ],
+)
+def test_it_is_said_that_competition_is_not_part_of_the_numbers(name, added):
+    assert without_competition(backbone_spec(name)) == (
+        f"Numbers here are without competition between labels, which `classify` adds before `fit` ({added})."
+    )
 
 
 def test_without_gold_labels_the_rest_is_the_same():

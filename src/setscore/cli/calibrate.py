@@ -269,7 +269,7 @@ def _show(
     for change in changes if per_label else changes[:MOST_CHANGED]:
         results.print(f"  {literal(change)}", soft_wrap=True)
     if per_label:
-        show_labels(last, [outcome.labels])
+        show_labels({last: [outcome.labels]})
     elif len(changes) > MOST_CHANGED:
         results.print(f"  and {len(changes) - MOST_CHANGED} more, with --per-label", style="dim")
     if text := abstained(last, outcome.metrics):

@@ -12,6 +12,7 @@ import typer
 from setscore.backbones.specs import EMBEDDED
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
+from setscore.cli.agreement import agreement
 from setscore.cli.blocks import awaited, blocks
 from setscore.cli.console import errors, remark
 from setscore.cli.output import Layout, Line, Output, fitted_thresholds
@@ -21,17 +22,17 @@ from setscore.datasets import (
     InputRow,
     count_documents,
     likely_not_english,
+    parse_labels,
     read_documents,
     read_stream,
 )
 from setscore.errors import SetScoreError, counted, plural, truncation, unknown_name
 from setscore.predictions import Predictions
-from setscore.records import Document
+from setscore.records import Document, LabelSet
 
 SHORTEST = 20  # characters of a text whose language can be told
 MOST_IDS = 1_000_000  # that are kept to find those that stand twice
 SAVED = (
-    "labels",
     "label_text",
     *(field.name for field in fields(options.Model)),
 )  # what a saved classifier has of its own
@@ -45,7 +46,7 @@ File = Annotated[
 Classifier = Annotated[
     Path | None,
     typer.Option(
-        help="A saved classifier (setscore calibrate --out, or save in Python), in place of labels and settings."
+        help="A saved classifier (setscore calibrate --out, or save in Python), with its own labels and settings."
     ),
 ]
 
@@ -143,7 +144,10 @@ def model_of(
         if labels is None:
             raise SetScoreError("no labels were given. Add --labels oil,sports or --labels FILE, or --classifier FILE.")
         return asked.classifier(labels, label_text=label_text, threshold=threshold)
-    return _saved(saved, context, threshold, allow)
+    model = _saved(saved, context, threshold, allow)
+    if labels is not None and (note := agreement(LabelSet.of(model.labels), parse_labels(labels), "--labels")):
+        remark(note)
+    return model
 
 
 def _saved(path: Path, context: typer.Context, threshold: float, allow: Sequence[str] | None) -> SetScoreClassifier:

@@ -279,8 +279,16 @@ def show_groups(made: Report, column: str) -> None:
     )
 
 
-def show_labels(title: str, runs: Sequence[Sequence[Mapping[str, Any]]]) -> None:
-    """One row for each label, the mean of the tables `runs` (one for each seed)."""
+def show_labels(tables: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]]) -> None:
+    """A table by title: one row for each label, the mean of its runs (one for each seed)."""
+    for title, runs in tables.items():
+        results.print("")
+        results.print(_of_labels(title, runs))
+    seeds = ", means over seeds" if any(len(runs) > 1 for runs in tables.values()) else ""
+    results.print(f"\nDocuments with the label, and precision, recall and F1 in percent{seeds}.", style="dim")
+
+
+def _of_labels(title: str, runs: Sequence[Sequence[Mapping[str, Any]]]) -> Table:
     table = Table(title=literal(title), title_justify="left", box=None, pad_edge=False)
     for column in ("label", "gold", "predicted", "precision", "recall", "F1"):
         table.add_column(column, justify="left" if column == "label" else "right", overflow="fold")
@@ -288,10 +296,7 @@ def show_labels(title: str, runs: Sequence[Sequence[Mapping[str, Any]]]) -> None
         counts = [f"{np.mean([one[key] for one in same]):.1f}".removesuffix(".0") for key in ("gold", "predicted")]
         shares = [f"{100 * np.mean([one[key] for one in same]):.1f}" for key in ("precision", "recall", "f1")]
         table.add_row(literal(str(same[0]["label"])), *counts, *shares)
-    results.print("")
-    results.print(table)
-    seeds = ", means over seeds" if len(runs) > 1 else ""
-    results.print(f"\nDocuments with the label, and precision, recall and F1 in percent{seeds}.", style="dim")
+    return table
 
 
 def show_pairs(name: str, pairs: Sequence[Pair]) -> None:

@@ -1,6 +1,6 @@
 """`setscore diagnose`: what may be wrong with a backbone, a wording or a label, on one's own documents."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -8,22 +8,30 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from setscore.backbones import load_backbone
+from setscore.backbones import Backbone, load_backbone
 from setscore.backbones.specs import DEFAULT_MODEL
 from setscore.cli import options
 from setscore.cli.console import literal, progress, remark, results, watch_steps
 from setscore.datasets import Columns
 from setscore.datasets.own import has_gold
+from setscore.datasets.wordings import read_wordings
 from setscore.errors import SetScoreError, counted, truncation
 from setscore.experiments import diagnosis
 from setscore.experiments.diagnosis import Diagnosis, Probe
 from setscore.experiments.diagnosis_pictures import draw_label_bias, draw_label_rates, draw_slot_bias
-from setscore.experiments.diagnosis_words import in_words
+from setscore.experiments.diagnosis_words import in_words, without_competition
 from setscore.experiments.pictures import check_plots
+from setscore.experiments.wordings import compare_wordings
 from setscore.prompts import Template
 from setscore.records import BoolArray, LabelSet
 
 DOCUMENTS = 100  # without --limit
+NOT_WITH_WORDINGS = ("against", "templates", "orders", "pictures")
+ALONE = "Each question counts alone, without competition; yes: documents with a probability of 0.5 or more."
+AVERAGE_PRECISION = (
+    " Average precision, in percent as F1: how well documents with the label come before the others, wherever a"
+    " threshold lies. With few documents, small differences are chance."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +48,7 @@ class Material:
 @options.grouped
 def diagnose(
     *,
+    context: typer.Context,
     names: Annotated[
         list[str] | None, typer.Argument(help="A dataset (see `setscore datasets`).", show_default=False)
     ] = None,
@@ -56,15 +65,26 @@ def diagnose(
     attention: options.Attention = "auto",
     verbalizer: options.Verbalizer = "yes/no",
     orders: Annotated[int, typer.Option(min=2, help="Orders of the labels in the all-masked prompt.")] = 4,
+    wordings: Annotated[
+        Path | None,
+        typer.Option(
+            help="Instead of all this compare wordings: a .yaml or .json file with lists of descriptions by label.",
+            show_default=False,
+        ),
+    ] = None,
     pictures: Annotated[Path | None, typer.Option(help="A folder for pictures (extra plots).")] = None,
 ) -> None:
-    """Look for biases of slots, labels and wordings, and say first what was found. Log-odds are raw, not calibrated.
+    """Look for biases of slots, labels and wordings, and say first what was found.
+
+    Log-odds are raw: not calibrated, and without competition between labels.
 
     Documents need no gold labels, so --file may be a .txt with one a line; what needs them is left out then.
     Slot bias: with all labels in one prompt, does a place say yes whichever label stands there? Per-label questions
     cannot have it. Label bias: what does a label's name alone say, for an empty document? Positive rates: how often is
     each label predicted, and how often is it gold? Wording: what do other questions change? And p(yes) + p(no), where
     the backbone offers it: does the model want to answer at all? With --against, a second one gets the same prompts.
+    With --wordings there is one table instead: how well each description of a label, its name alone and the one in use
+    tell your labelled documents apart.
 
     Examples:
 
@@ -72,21 +92,31 @@ def diagnose(
 
         setscore diagnose --file documents.txt --labels labels.yaml --limit 50
 
+        setscore diagnose --file labelled.csv --labels labels.yaml --wordings wordings.yaml
+
         setscore diagnose goemotions --backbone llada-8b-instruct --against llada-8b-base
     """
+    if wordings is not None:
+        if named := options.given(context, NOT_WITH_WORDINGS):
+            raise SetScoreError(f"--wordings prints one table of its own; remove {', '.join(named)} or --wordings.")
+        material, question = _material(names, documents, own, None), Template.of(template)
+        given = read_wordings(wordings, material.labels)
+        model = load_backbone(backbone, attention=attention, verbalizer=verbalizer)
+        _compare_wordings(model, question, material, given, name=backbone)
+        return
     if pictures is not None:
         check_plots()
-    wordings = list(dict.fromkeys([template, *(part.strip() for part in templates.split(",") if part.strip())]))
-    for wording in wordings:
-        Template.of(wording)
+    questions = list(dict.fromkeys([template, *(part.strip() for part in templates.split(",") if part.strip())]))
+    for one in questions:
+        Template.of(one)
     loaded = {
         name: load_backbone(name, attention=attention, verbalizer=verbalizer) for name in _names(backbone, against)
     }
-    material = _material(names, documents, own)
+    material = _material(names, documents, own, DOCUMENTS)
     found = []
     with progress() as bar:
         for number, (name, model) in enumerate(loaded.items()):
-            asked = wordings if number == 0 else wordings[:1]
+            asked = questions if number == 0 else questions[:1]
             told = watch_steps(bar, f"{name}: ", "document")
             parts = (material.texts, material.labels, material.gold, asked)
             found.append(diagnosis.diagnose(model, *parts, name=name, orders=orders, progress=told))
@@ -95,6 +125,7 @@ def diagnose(
     title = f"{material.name}, {sizes}, {backbone}"
     results.print(literal(title), style="bold")
     results.print(literal(in_words(first, material.labels, found[1] if against else None)), soft_wrap=True)
+    results.print(literal(without_competition(loaded[backbone].spec)), soft_wrap=True)
     _show_slots(first, material.labels)
     _show_labels(first, material.labels)
     _show_wordings(first)
@@ -113,8 +144,9 @@ def _names(backbone: str, against: str | None) -> list[str]:
     return [backbone] if against is None else [backbone, against]
 
 
-def _material(names: list[str] | None, documents: options.Documents, own: options.Own) -> Material:
-    most = documents.limit or DOCUMENTS
+def _material(names: list[str] | None, documents: options.Documents, own: options.Own, usual: int | None) -> Material:
+    """The documents: as many as --limit says, or else as usual."""
+    most = documents.limit or usual
     if own.file is not None:
         if names:
             raise SetScoreError("--file stands alone: remove the names of datasets.")
@@ -127,16 +159,36 @@ def _material(names: list[str] | None, documents: options.Documents, own: option
         ((_, load),) = own.worded(documents.prepared(names, instead="--file FILE")).items()
         parts = load().parts
         dataset = parts["pool"] if "pool" in parts else parts["test"]
-    dataset = dataset.head(most) if most < len(dataset) else dataset
+    dataset = dataset.head(most) if most is not None and most < len(dataset) else dataset
     return Material(dataset.name, dataset.texts, dataset.labels, dataset.gold, dataset.notes)
 
 
-def _without_gold(own: options.Own, most: int) -> Material:
+def _without_gold(own: options.Own, most: int | None) -> Material:
     """The first documents of a file without gold labels."""
     if own.file is None or own.labels is None:
         raise SetScoreError("--file needs the inventory of labels as well. Add --labels FILE.")
     texts, notes = options.read_texts(own.file, Columns(own.text_column, own.id_column), most)
     return Material(own.file.name, texts, own.inventory(), None, notes)
+
+
+def _compare_wordings(
+    model: Backbone, template: Template, material: Material, given: Mapping[str, Sequence[str]], *, name: str
+) -> None:
+    with progress() as bar:
+        told = watch_steps(bar, f"{name}: ", "document")
+        parts = (material.texts, material.labels, material.gold)
+        found, truncated = compare_wordings(model, template, *parts, wordings=given, progress=told)
+    results.print(literal(f"{material.name}, {counted(len(material.texts), 'document')}, {name}"), style="bold")
+    gold = () if material.gold is None else ("gold", "F1 at 0.5", "average precision")
+    table = _table("Wordings, the one in use first", "label", "wording", "yes", *gold)
+    for number, one in enumerate(found):
+        first = number == 0 or found[number - 1].label != one.label
+        counts = [str(value) for value in (one.yes, one.gold) if value is not None]
+        shares = [f"{100 * value:.1f}" for value in (one.f1, one.average_precision) if value is not None]
+        table.add_row(literal(one.label) if first else "", literal(one.text), *counts, *shares)
+    results.print(table)
+    results.print(f"\n{ALONE}{AVERAGE_PRECISION if gold else ''}", style="dim")
+    _remark_material(material, truncated)
 
 
 def _show_slots(found: Diagnosis, labels: LabelSet) -> None:
@@ -211,8 +263,12 @@ def _remarks(found: Diagnosis, material: Material) -> None:
         remark(f"slot bias is left out: {found.no_slots}")
     if found.mass is None:
         remark(f"p(yes) + p(no) is left out: {found.name} reads only the two answers.")
-    if found.truncated:
-        remark(truncation(found.truncated, len(material.texts)))
+    _remark_material(material, found.truncated)
+
+
+def _remark_material(material: Material, truncated: int) -> None:
+    if truncated:
+        remark(truncation(truncated, len(material.texts)))
     for note in material.notes:
         remark(note)
 
@@ -228,5 +284,5 @@ def _draw(found: Diagnosis, material: Material, folder: Path, title: str) -> Non
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=f"\n{title}", title_justify="left", box=None, pad_edge=False)
     for column in columns:
-        table.add_column(column, justify="left" if column in ("label", "template", "backbone") else "right")
+        table.add_column(column, justify="left" if column in ("label", "wording", "template", "backbone") else "right")
     return table

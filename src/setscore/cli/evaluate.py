@@ -11,6 +11,7 @@ import typer
 from setscore import __version__, fitting
 from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
+from setscore.cli.agreement import agreement
 from setscore.cli.console import (
     for_each,
     progress,
@@ -29,6 +30,7 @@ from setscore.experiments.learning import Learner
 from setscore.experiments.pictures import check_plots
 from setscore.experiments.report import Report, as_json, draw, paired, report, report_saved, score_parts
 from setscore.experiments.saved import open_folder
+from setscore.experiments.scored import UNFITTED
 from setscore.records import LabelSet
 from setscore.scorers import seed_of
 from setscore.storage import write_json
@@ -83,7 +85,10 @@ def evaluate(
             " adds it if auto is among the calibrations."
         ),
     ] = "auto",
-    per_label: Annotated[bool, typer.Option("--per-label", help="Also a row for each label.")] = False,
+    per_label: Annotated[
+        bool,
+        typer.Option("--per-label", help="Also a row for each label: as the first row decides, and threshold 0.5."),
+    ] = False,
     pairs: Annotated[
         bool, typer.Option("--paired", help="Also paired tests of the first calibration against the others.")
     ] = False,
@@ -199,9 +204,11 @@ def _show(made: Sequence[Report], group_column: str | None, *, per_label: bool) 
     if group_column is not None:
         show_groups(made[0], group_column)
     for one in made:
-        first = one.summaries[0]
         if per_label:
-            show_labels(f"{one.name}, {first.name}", [outcome.labels for outcome in first.rows.values()])
+            shown = [one.summaries[0], *(summary for summary in one.summaries[1:] if summary.name == UNFITTED)]
+            show_labels(
+                {f"{one.name}, {summary.name}": [run.labels for run in summary.rows.values()] for summary in shown}
+            )
         if one.pairs:
             show_pairs(one.name, one.pairs)
 
@@ -210,21 +217,8 @@ def _aligned(ready: Experiment, labels: LabelSet) -> Experiment:
     """With the saved classifier's own labels, in its order and its words: thresholds belong to names, not to places."""
     parts = {}
     for part, dataset in ready.parts.items():
-        ours, theirs = set(labels.names), set(dataset.labels.names)
-        if ours != theirs:
-            only = [
-                f"only {whose} has {', '.join(sorted(names)[:5])}"
-                for whose, names in (("the classifier", ours - theirs), (ready.name, theirs - ours))
-                if names
-            ]
-            raise SetScoreError(
-                f"the saved classifier was made for other labels than these: {'; '.join(only)}. Remove --labels to"
-                " measure it on its own, or fit another with `setscore calibrate`."
-            )
-        given = {label.name: label.description for label in dataset.labels.labels}
-        other = [label.name for label in labels.labels if given[label.name] not in (None, label.description)]
-        note = f"descriptions are those of the saved classifier; given were others, of {', '.join(other[:5])}."
-        parts[part] = dataset.with_labels(labels).noting(*([note] if other else []))
+        note = agreement(labels, dataset.labels, ready.name)
+        parts[part] = dataset.with_labels(labels).noting(*([note] if note else []))
     return replace(ready, parts=parts)
 
 

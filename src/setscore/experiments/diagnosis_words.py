@@ -1,9 +1,12 @@
 """What a diagnosis found, in plain words: one paragraph, a sentence for each thing that was looked at."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import expit
 
-from setscore.errors import counted
+from setscore.backbones import BackboneSpec
+from setscore.errors import counted, plural
 from setscore.experiments.diagnosis import MATCHED, Diagnosis, Probe, SlotBias
 from setscore.records import LabelSet
 
@@ -13,16 +16,27 @@ STRONG_MOVE = 0.1  # or a share of positives that a slot adds
 MANY = 1.5  # times as many positives as gold labels
 LITTLE_MASS = 0.5
 MANY_FLIPS = 0.05
+NEARLY_ALL = 0.9  # of the documents,
+NEAR_EVEN = 0.1  # or so little between a probability and 0.5, whatever the document;
+LEAST_DOCUMENTS = 5  # with fewer, either may be chance
 MOST_NAMED = 5  # labels in one sentence
 
 
 def in_words(found: Diagnosis, labels: LabelSet, other: Diagnosis | None = None) -> str:
     """The summary of one backbone, and what sets it apart from another one."""
-    sentences = [_level(found), *_silent(found, labels), *_labels(found, labels), _slots(found)]
-    sentences += [*_wording(found), _mass(found)]
+    sentences = [_level(found), *_silent(found, labels), *_eager(found, labels), *_even(found, labels)]
+    sentences += [*_labels(found, labels), _slots(found), *_wording(found), _mass(found)]
     if other is not None:
         sentences.append(beside(found.probe, other.probe))
     return " ".join(sentences)
+
+
+def without_competition(spec: BackboneSpec) -> str:
+    """What sets these numbers apart from those of a classifier before `fit`."""
+    added = f"({spec.competition:g} with {spec.name}; --competition 0 leaves it out)"
+    if not spec.competition:
+        added = f"(with {spec.name} none unless --competition asks for it)"
+    return f"Numbers here are without competition between labels, which `classify` adds before `fit` {added}."
 
 
 def _level(found: Diagnosis) -> str:
@@ -45,13 +59,46 @@ def _silent(found: Diagnosis, labels: LabelSet) -> list[str]:
     if not silent:
         return []
     none = f"yes to none of {counted(len(found.log_odds), 'document')}"
-    shown = [(repr(labels.names[i]), f"{expit(highest[i]):.2f}") for i in silent[:MOST_NAMED]]
+    shown = [(repr(labels.names[i]), f"{expit(highest[i]):.2f}") for i in silent]
     if len(silent) == 1:
         ((name, probability),) = shown
         return [f"{name} says {none}; its highest probability is {probability}."]
-    listed = ", ".join(f"{name} ({probability})" for name, probability in shown)
-    more = f" and {len(silent) - MOST_NAMED} more" if len(silent) > MOST_NAMED else ""
-    return [f"{len(silent)} labels say {none}, in brackets the highest probability of each: {listed}{more}."]
+    listed = _listed([f"{name} ({probability})" for name, probability in shown])
+    return [f"{len(silent)} labels say {none}, in brackets the highest probability of each: {listed}."]
+
+
+def _eager(found: Diagnosis, labels: LabelSet) -> list[str]:
+    """The labels that say yes to nearly every document and are not gold that often, the most frequent first."""
+    documents = len(found.log_odds)
+    if documents < LEAST_DOCUMENTS:
+        return []
+    yes = (found.log_odds > 0).sum(axis=0)
+    gold = np.zeros_like(yes) if found.gold is None else found.gold.sum(axis=0)
+    eager = [int(i) for i in np.argsort(-yes, kind="stable") if yes[i] >= NEARLY_ALL * documents > gold[i]]
+    if not eager:
+        return []
+    known = [f"{yes[i]} of {documents}" + ("" if found.gold is None else f", gold {gold[i]}") for i in eager]
+    listed = _listed([f"{labels.names[i]!r} ({told})" for i, told in zip(eager, known, strict=True)])
+    says = f"{counted(len(eager), 'label')} {plural(len(eager), 'says', 'say')}"
+    return [f"{says} yes to nearly every document: {listed}."]
+
+
+def _even(found: Diagnosis, labels: LabelSet) -> list[str]:
+    """The labels that no document moves away from 0.5: neither a yes nor a no of theirs means much."""
+    if len(found.log_odds) < LEAST_DOCUMENTS:
+        return []
+    lowest, highest = (expit(edge) for edge in (found.log_odds.min(axis=0), found.log_odds.max(axis=0)))
+    even = np.flatnonzero((lowest >= 0.5 - NEAR_EVEN) & (highest <= 0.5 + NEAR_EVEN)).tolist()
+    if not even:
+        return []
+    listed = _listed([f"{labels.names[i]!r} ({lowest[i]:.2f} to {highest[i]:.2f})" for i in even])
+    has = f"{counted(len(even), 'label')} {plural(len(even), 'has', 'have')}"
+    return [f"{has} a probability near 0.5 whatever the document, so neither yes nor no means much: {listed}."]
+
+
+def _listed(told: Sequence[str]) -> str:
+    """The first labels, and how many more there are."""
+    return ", ".join(told[:MOST_NAMED]) + (f" and {len(told) - MOST_NAMED} more" if len(told) > MOST_NAMED else "")
 
 
 def _labels(found: Diagnosis, labels: LabelSet) -> list[str]:
