@@ -32,7 +32,7 @@ def candidates(probabilities, vectors=None, errors=()):
 
 
 def chosen(found, n=1, known=None):
-    return suggest(found, n, known)
+    return suggest(found, n, known, None if known is None else known.gold.astype(float))
 
 
 def test_the_doubtful_one_comes_first():
@@ -90,3 +90,27 @@ def test_neither_copies_nor_what_cannot_be_read_are_drawn():
     assert len(taken) == 5
     assert len({row // 3 for row in taken}) == 5
     assert min(taken) > 2
+
+
+def test_the_suggested_ones_stand_for_all_of_them():
+    """Their mean lies nearer to that of all documents than that of most random choices as large."""
+    random = np.random.default_rng(0)
+    vectors = random.normal(size=(60, 8)) + 3 * np.eye(8)[random.integers(3, size=60)]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    p = np.clip(0.5 + 0.3 * vectors[:, :2], 0.01, 0.99)
+    taken = [one.index for one in chosen(candidates(p, vectors), 9)]
+
+    def off(rows):
+        return np.linalg.norm(vectors[rows].mean(axis=0) - vectors.mean(axis=0))
+
+    drawn = [off(random.choice(60, 9, replace=False)) for _ in range(200)]
+    assert off(taken) < np.quantile(drawn, 0.25)
+
+
+def test_the_order_of_the_documents_changes_nothing_below_ten():
+    random = np.random.default_rng(1)
+    vectors = random.normal(size=(20, 5))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    p, order = random.random((20, 2)), random.permutation(20)
+    there = [one.index for one in chosen(candidates(p, vectors), 8)]
+    assert [int(order[one.index]) for one in chosen(candidates(p[order], vectors[order]), 8)] == there

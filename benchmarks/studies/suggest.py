@@ -2,9 +2,9 @@
 
     python benchmarks/studies/suggest.py --data-dir DATA --save scores
 
-For each of five draws 250 documents are there to choose from. Fifty of them are labelled: drawn at random, or named by
-`suggest` in two rounds of 25, the first before anything is fitted, the second by the classifier that learned from the
-first. Both are fitted in the same way and measured on the same documents, which no choice has seen.
+For each draw, of five unless --draws tells, 250 documents are there to choose from. Fifty of them are labelled: drawn at
+random, or named by `suggest` in two rounds of 25, the first before anything is fitted, the second by the classifier that
+learned from the first. Both are fitted in the same way and measured on the same documents, which no choice has seen.
 """
 
 import sys
@@ -23,7 +23,7 @@ from setscore.errors import SetScoreError
 from setscore.experiments import PAPER_SETS
 from setscore.metrics import decision_metrics
 from setscore.records import IntArray
-from setscore.suggesting import choose
+from setscore.suggesting import Seen, choose
 
 CANDIDATES, LABELLED, ROUNDS, DRAWS = 250, 50, 2, 5
 
@@ -35,6 +35,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--backbone", default="setscore-small")
     parser.add_argument("--weights", type=Path, help="float weights of the recipe instead, on a GPU where there is one")
     parser.add_argument("--sets", nargs="+", default=PAPER_SETS)
+    parser.add_argument("--draws", type=int, default=DRAWS)
     parser.add_argument("--n", type=int, default=LABELLED, help="documents to label")
     parser.add_argument("--within", action="store_true", help="inside the validation documents, for choosing")
     parser.add_argument("--json", type=Path, help="a file for all numbers")
@@ -46,7 +47,8 @@ def main(given: Sequence[str] | None = None) -> None:
             one = labelled(name, arguments.data_dir, arguments.save, backbone, within=arguments.within)
         except SetScoreError as error:
             parser.error(str(error))
-        pairs = np.mean([drawn(one, number, arguments.n, within=arguments.within) for number in range(DRAWS)], axis=0)
+        each = [drawn(one, number, arguments.n, within=arguments.within) for number in range(arguments.draws)]
+        pairs = np.mean(each, axis=0)
         cells = [f1_pair({"micro_f1": micro, "macro_f1": macro}) for micro, macro in [*pairs, pairs[1] - pairs[0]]]
         found[name] = pairs.tolist()
         print(row([name, *cells]), flush=True)
@@ -75,10 +77,10 @@ def suggested(one: Labelled, candidates: IntArray, n: int) -> IntArray:
     for number in range(ROUNDS):
         wanted = n * (number + 1) // ROUNDS - len(known)
         rest = np.setdiff1d(candidates, known)
-        _, probabilities = (fit if len(known) else not_fitting)(one, known, rest)
-        usable, counts = np.ones(len(rest), dtype=np.bool_), one.gold[known].sum(axis=0)
-        chosen = choose(probabilities, one.vectors[rest], usable, counts, one.vectors[known], wanted)
-        known = np.concatenate([known, rest[[one.row for one in chosen]]])
+        answer = fit if len(known) else not_fitting
+        unlabelled, labelled = (Seen(answer(one, known, rows)[1], one.vectors[rows]) for rows in (rest, known))
+        chosen = choose(unlabelled, labelled, one.gold[known].sum(axis=0), wanted)
+        known = np.concatenate([known, rest[[taken.row for taken in chosen]]])
     return known
 
 

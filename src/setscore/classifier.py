@@ -180,10 +180,7 @@ class SetScoreClassifier(TextClassifier):
         if state.blend is not None:
             members = self._members(state, scores, texts)
             scores = replace(scores, log_odds=fitting.mixed(members, state.blend))
-        log_odds = scores.log_odds
-        if state.readout is not None:
-            assert scores.vectors is not None  # they were asked for
-            log_odds = state.readout.log_odds(log_odds, scores.vectors)
+        log_odds = state.answer(scores.log_odds, scores.vectors)
         calibration = state.calibration
         probabilities, decisions = calibration.decide(log_odds)
         return Predictions(
@@ -201,7 +198,8 @@ class SetScoreClassifier(TextClassifier):
 
     def suggest(self, X: Iterable[Any], n: int = 20, *, progress: Progress | None = None) -> list[Suggestion]:
         """The `n` documents of `X` that are most worth labelling next, the best first. Then fit with them."""
-        return suggest(self.classify(X, progress=progress, embed=True), n, self._state().known)
+        state = self._state()
+        return suggest(self.classify(X, progress=progress, embed=True), n, state.known, state.told())
 
     def score_documents(self, X: Iterable[Any], *, candidates: Candidates = None) -> Scores:
         """Log-odds of every label, or of each document's own `candidates`, and what it cost to ask them."""

@@ -102,6 +102,19 @@ class Fitted:
             return LEARNED
         return ZERO_SHOT if self.calibration.name == UnfittedCalibration.name else CALIBRATED
 
+    def answer(self, log_odds: FloatArray, vectors: FloatArray | None) -> FloatArray:
+        """What is calibrated: these log-odds, or what the read-out makes of them."""
+        if self.readout is None:
+            return log_odds
+        assert vectors is not None  # a read-out asks for them
+        return self.readout.log_odds(log_odds, vectors)
+
+    def told(self) -> FloatArray | None:
+        """Today's probabilities of the labelled documents themselves, where they were kept."""
+        if self.known is None:
+            return None
+        return self.calibration.transform(self.answer(mixed(self.known.members, self.blend), self.known.vectors))
+
     def relabelled(self, labels: LabelSet, vectors: FloatArray | None) -> "Fitted":
         """For other labels: one that is known by its name keeps what it learned, a new one starts without any.
 

@@ -1,14 +1,16 @@
-"""Which documents to label next: those that are doubtful, unlike each other, and likely to hold labels seen too seldom.
+"""Which documents to label next: a few that stand for all, those in doubt most, and some drawn at random.
 
-    gain(x)      = sum over labels of the chance that today's decision is wrong               what an answer puts right
-    doubt(x)     = sum over labels of  H(p_i(x)) / sqrt(1 + gold documents of label i)        seldom seen labels first
-    coverage(S)  = sum over documents x of  sqrt(doubt(x))  max_{s in S} cos(x, s)^2
+    gain(x)  = sum over labels of the chance that today's decision is wrong          what an answer puts right
+    w(x)     = sum over labels of  H(p_i(x)) / (1 + gold documents of label i)^0.2   doubt, seldom seen labels first
+    S next   = argmax_x  sum_y w(y) k(x, y) / sum_y w(y) - (sum_{s in S} k(x, s) + 1/2) / (|S| + 1)
 
-S are the labelled documents and those that are taken, one after the other: the next is the one that adds most to the
-coverage. It stands for many doubtful documents that nothing labelled is near to. Taking the most doubtful ones
-themselves would be worse than chance: they are odd ones, and a slice of odd documents says little of the others
-(benchmarks/studies/suggest.py). For the same reason a third of ten and more are drawn at random: chosen documents alone
-say too little of how often labels apply. Pure functions: nothing is asked in here.
+S are the labelled documents and those that are taken, one after the other, and k a Gaussian kernel over what a document
+is about (its vector) and what is said of it (its probabilities, each label's divided by its spread, so that rare ones
+count as much as frequent ones). Kernel herding: the mean of S comes near to the mean of all documents, each weighing
+its doubt. Taking the most doubtful ones themselves would be worse than chance: they are odd ones, and a slice of odd
+documents says little of the others. For the same reason a third of ten and more are drawn at random. Compared with
+other ways inside the validation documents of six sets (benchmarks/studies/suggest.py --within). Pure functions: nothing
+is asked in here.
 """
 
 from collections.abc import Sequence
@@ -20,17 +22,17 @@ from scipy.special import entr
 from setscore.errors import SetScoreError, counted
 from setscore.fitting import Known
 from setscore.predictions import Predictions
-from setscore.records import BoolArray, FloatArray, IntArray
+from setscore.records import FloatArray, IntArray
 
 SHOWN = 3  # labels that a reason names
 SELDOM = 5  # gold documents below which a label counts as seen too seldom
-RARITY = 0.5
-SAME = 1 - 1e-6  # coverage from which two documents count as the same
+RARITY = 0.2
+SPREAD = 1e-3  # the least variance of a label's probabilities that they are divided by
+SAME = 1 - 1e-6  # cosine from which two documents count as the same
 TINY = 1e-12
-# A third of the suggestions are drawn at random, from ten on. Of none, a third, half and 70% that was best inside the
-# validation documents of six sets (benchmarks/studies/suggest.py --within).
-DRAWN, LEAST_DRAWN, SEED = 3, 10, 13
-NEW = 0.6  # of a document that is not covered, from which it is said to be unlike what is known
+SOME = 500  # documents at a time
+DRAWN, LEAST_DRAWN, SEED = 3, 10, 13  # a third of the suggestions are drawn at random, from ten on
+NEW = 0.6  # of the squared cosine to what is nearest, what is missing to 1: from here on it is said to be unlike that
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,11 @@ class Suggestion:
     reasons: tuple[str, ...]
 
 
-def suggest(predictions: Predictions, n: int, known: Known | None) -> list[Suggestion]:
+def suggest(predictions: Predictions, n: int, known: Known | None, told: FloatArray | None = None) -> list[Suggestion]:
     """The `n` documents to label next, the best first; fewer where the others are copies of what is `known`.
 
-    The predictions come with vectors. What could not be scored is not suggested.
+    The predictions come with vectors; `told` [k, m] are today's probabilities of the known documents. What could not be
+    scored is not suggested.
     """
     if n < 1:
         raise SetScoreError(f"at least one document is to be suggested, got n={n}.")
@@ -62,8 +65,10 @@ def suggest(predictions: Predictions, n: int, known: Known | None) -> list[Sugge
     if vectors is None:
         raise SetScoreError("suggestions need the documents' vectors: classify with embed=True.")
     counts = np.zeros(len(names), dtype=np.int64) if known is None else known.gold.sum(axis=0)
-    labelled = vectors[:0] if known is None or not known.vectors.shape[1] else known.vectors
-    usable = np.array([row not in predictions.errors for row in range(len(predictions))], dtype=np.bool_)
+    usable = np.array([row for row in range(len(predictions)) if row not in predictions.errors], dtype=np.int64)
+    labelled = Seen(p[:0], vectors[:0])
+    if known is not None and known.embedded and told is not None:
+        labelled = Seen(told, known.vectors)
     wrong = np.where(predictions.decisions, 1 - p, p)
     return [
         Suggestion(
@@ -73,47 +78,101 @@ def suggest(predictions: Predictions, n: int, known: Known | None) -> list[Sugge
             labels=tuple(names[i] for i in np.argsort(-wrong[row], kind="stable")[:SHOWN] if wrong[row, i] > 0),
             reasons=_reasons(wrong[row], p[row], counts, names, one),
         )
-        for one in choose(p, vectors, usable, counts, labelled, n)
-        for row in [one.row]
+        for one in choose(Seen(p[usable], vectors[usable]), labelled, counts, n)
+        for row in [int(usable[one.row])]
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Documents as numbers: today's probabilities [n, m] and vectors of length 1 [n, d]."""
+
+    probabilities: FloatArray
+    vectors: FloatArray
 
 
 @dataclass(frozen=True)
 class Taken:
-    """A row, how far it was from being covered when it was taken, 0 to 1, and whether it was drawn at random."""
+    """A row, how unlike it was to all that was known when it was taken, 0 to 1, and whether it was drawn at random."""
 
     row: int
     novelty: float
     drawn: bool = False
 
 
-def choose(  # noqa: PLR0917
-    probabilities: FloatArray, vectors: FloatArray, usable: BoolArray, counts: IntArray, labelled: FloatArray, n: int
-) -> list[Taken]:
-    """Rows in the order in which they are to be labelled, chosen ones and drawn ones in turn.
+def choose(candidates: Seen, labelled: Seen, counts: IntArray, n: int) -> list[Taken]:
+    """Rows of the candidates in the order in which they are to be labelled, chosen ones and drawn ones in turn.
 
-    probabilities [n, m], vectors [n, d] and which may be taken [n]; gold documents of each label [m], and the vectors
-    of those that are labelled already [k, d].
+    `counts` [m] are the gold documents of each label.
     """
-    doubt = (entr(probabilities) + entr(1 - probabilities)) @ (1 + counts) ** -RARITY
-    worth = np.where(usable, np.sqrt(np.maximum(doubt, TINY)), 0.0)
-    near = np.maximum(vectors @ vectors.T, 0.0) ** 2
-    covered = np.maximum(vectors @ labelled.T, 0.0).max(axis=1) ** 2 if len(labelled) else np.zeros(len(worth))
-    free, drawn, chosen = usable.copy(), list[Taken](), list[Taken]()
-    order = np.random.default_rng(SEED).permutation(len(free)) if n >= LEAST_DRAWN else np.zeros(0, dtype=np.int64)
-    for row in order.tolist():
-        if len(drawn) < n // DRAWN and free[row] and covered[row] < SAME:
-            drawn.append(Taken(row, float(1 - covered[row]), drawn=True))
-            covered, free[row] = np.maximum(covered, near[row]), False
-    while len(chosen) + len(drawn) < n and (free := free & (covered < SAME)).any():
-        added = np.maximum(near - covered, 0.0) @ worth
-        row = int(np.where(free, added, -np.inf).argmax())
-        chosen.append(Taken(row, float(1 - covered[row])))
-        covered = np.maximum(covered, near[row])
+    count = len(candidates.vectors)
+    free = np.ones(count, dtype=np.bool_)
+    p = np.vstack([candidates.probabilities, labelled.probabilities])
+    kernel = _Kernel.of(p, np.vstack([candidates.vectors, labelled.vectors]))
+    nearest = np.maximum(candidates.vectors @ labelled.vectors.T, 0.0).max(axis=1, initial=0.0) ** 2
+    taken = kernel.sums(np.ones(len(p)) * (np.arange(len(p)) >= count))[:count]
+    doubt = (entr(p) + entr(1 - p)) @ (1.0 + counts) ** -RARITY + TINY
+    wanted = kernel.sums(doubt / doubt.sum())[:count]
+    drawn, chosen = list[Taken](), list[Taken]()
+
+    def take(row: int, into: list[Taken], *, at_random: bool = False) -> None:
+        nonlocal taken, nearest
         free[row] = False
+        if nearest[row] < SAME:  # no copy of what is there
+            into.append(Taken(row, float(1 - nearest[row]), drawn=at_random))
+            taken = taken + kernel.to(row)[:count]
+            nearest = np.maximum(nearest, np.maximum(candidates.vectors @ candidates.vectors[row], 0.0) ** 2)
+
+    for row in np.random.default_rng([SEED, len(labelled.vectors)]).permutation(count).tolist():
+        if n >= LEAST_DRAWN and len(drawn) < n // DRAWN:
+            take(row, drawn, at_random=True)
+    while len(chosen) + len(drawn) < n and free.any():
+        has = (taken + 0.5) / (len(labelled.vectors) + len(chosen) + len(drawn) + 1)
+        take(int(np.where(free, wanted - has, -np.inf).argmax()), chosen)
     for place, one in enumerate(drawn, 1):  # whoever labels only the first of them has both kinds
         chosen.insert(place * DRAWN - 1, one)
     return chosen
+
+
+@dataclass(frozen=True, eq=False)
+class _Kernel:
+    """A Gaussian over features [n, m + d]: what is said of documents, and what they are about; row by row."""
+
+    features: FloatArray
+    width: float
+
+    @classmethod
+    def of(cls, probabilities: FloatArray, vectors: FloatArray) -> "_Kernel":
+        """Either half of the features varies as much as the other; the width is how far documents usually lie apart."""
+        if not len(vectors):
+            return cls(np.zeros((0, 1)), 1.0)
+        middle = probabilities.mean(axis=0)
+        said = (probabilities - middle) / np.sqrt(np.maximum(middle * (1 - middle), SPREAD) * probabilities.shape[1])
+        about = vectors - vectors.mean(axis=0)
+        about /= np.sqrt(np.maximum((about**2).sum(axis=1).mean(), TINY))
+        features = np.hstack([said, about])
+        some = features[np.linspace(0, len(features) - 1, min(SOME, len(features))).astype(np.int64)]
+        apart = _apart(some, some)
+        return cls(features, float(np.median(apart[apart > TINY])) if (apart > TINY).any() else 1.0)
+
+    def to(self, row: int) -> FloatArray:
+        """Of every document with that one [n]."""
+        return np.asarray(np.exp(-_apart(self.features, self.features[row : row + 1])[:, 0] / self.width))
+
+    def sums(self, weights: FloatArray) -> FloatArray:
+        """Of every document with all, weighted [n]; in blocks, so that memory does not grow with the square."""
+        counted = np.flatnonzero(weights)
+        found = np.zeros(len(self.features))
+        for start in range(0, len(counted), SOME):
+            block = counted[start : start + SOME]
+            found += np.exp(-_apart(self.features, self.features[block]) / self.width) @ weights[block]
+        return found
+
+
+def _apart(ours: FloatArray, theirs: FloatArray) -> FloatArray:
+    """Squared distances [n, k]."""
+    squares = (ours**2).sum(axis=1)[:, None] + (theirs**2).sum(axis=1)
+    return np.asarray(np.maximum(squares - 2 * ours @ theirs.T, 0.0))
 
 
 def _reasons(
