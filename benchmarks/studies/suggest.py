@@ -2,9 +2,9 @@
 
     python benchmarks/studies/suggest.py --data-dir DATA --save scores
 
-For each draw, of five unless --draws tells, 250 documents are there to choose from. Fifty of them are labelled: drawn at
-random, or named by `suggest` in two rounds of 25, the first before anything is fitted, the second by the classifier that
-learned from the first. Both are fitted in the same way and measured on the same documents, which no choice has seen.
+For each draw, of five unless --draws tells, 250 documents are there to choose from. Fifty of them are labelled: drawn
+at random, or named by `suggest` in two rounds of 25, the first before anything is fitted, the second by the classifier
+that learned from the first. Both are fitted in the same way and measured on the same documents, which no choice saw.
 """
 
 import sys
