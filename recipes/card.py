@@ -90,7 +90,6 @@ def card(
         "tasks": len(load_tasks(HERE / "tasks")),
         "runs": len(runs),
         "settings": settings(model),
-        "accuracy": " to ".join(dict.fromkeys(f"{100 * f(run['accuracy'] for run in runs):.0f}" for f in (min, max))),
         "entropy": f"{sanity['unigram_entropy']:.2f}",
         "unigram": f"{sanity['unigram_model']:.2f}",
         "losses": ", ".join(f"{loss:.2f} at t = {t}" for t, loss in sanity["masked_loss"].items()),

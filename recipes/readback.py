@@ -2,9 +2,9 @@
 
     python -m recipes.readback --package src/setscore/models/setscore-small --out build/small/packaged.safetensors
 
-What rounding took is gone, but the numbers are those that the graph computes with: of the linear layers code times step,
-copies of loud channels added up and the scale of the inputs taken out again. The graph keeps positions and token type as
-one sum, so the token type read back is zero.
+What rounding took is gone, but the numbers are those that the graph computes with: of the linear layers code times
+step, copies of loud channels added up and the scale of the inputs taken out again. The graph keeps positions and token
+type as one sum, so the token type read back is zero.
 """
 
 import argparse

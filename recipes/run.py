@@ -84,8 +84,8 @@ def main() -> None:
 
 
 def named(text: str) -> tuple[str, Path]:
-    name, given, path = text.partition("=")
-    if not given:
+    name, _, path = text.partition("=")
+    if not (name and path):
         raise argparse.ArgumentTypeError(f"{text}: ROUND=WEIGHTS was expected, as in first=first.safetensors")
     return name, Path(path)
 

@@ -1,4 +1,4 @@
-"""Which documents to label next: doubtful, unlike each other, and with labels that were seen too seldom."""
+"""Which documents to label next: those that stand for all, none twice, some at random."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from setscore.errors import SetScoreError
 from setscore.fitting import Known
 from setscore.predictions import Predictions
 from setscore.records import Scores
-from setscore.suggesting import suggest
+from setscore.suggesting import Seen, choose, suggest
 
 NAMES = ("oil", "music")
 
@@ -114,3 +114,64 @@ def test_the_order_of_the_documents_changes_nothing_below_ten():
     p, order = random.random((20, 2)), random.permutation(20)
     there = [one.index for one in chosen(candidates(p, vectors), 8)]
     assert [int(order[one.index]) for one in chosen(candidates(p[order], vectors[order]), 8)] == there
+
+
+@pytest.mark.parametrize("by", ["vectors", "probabilities"])
+def test_labelled_documents_count_as_taken(by):
+    """Fourteen of one kind, six of another; four of the first are labelled, so the second comes next."""
+    kind = np.arange(20) >= 14
+    vectors = np.random.default_rng(0).normal(size=(20, 6)) + (
+        9 * np.eye(6)[kind.astype(int)] if by == "vectors" else 0
+    )
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    p = np.full((20, 1), 0.5) if by == "vectors" else np.where(kind, 0.98, 0.02)[:, None]
+    (first,) = choose(Seen(p[4:], vectors[4:]), Seen(p[:4], vectors[:4]), np.array([2]), 1)
+    assert kind[4:][first.row]
+
+
+def test_a_second_round_draws_others():
+    vectors = np.eye(40)
+    first = {one.index for one in chosen(candidates(np.full((40, 2), 0.3), vectors), 12) if "random" in one.reasons[0]}
+    known = Known({"model": np.zeros((1, 2))}, np.array([[True, False]]), np.full((1, 40), 40**-0.5))
+    again = chosen(candidates(np.full((40, 2), 0.3), vectors), 12, known)
+    assert first != {one.index for one in again if "random" in one.reasons[0]}
+
+
+def test_a_label_that_known_documents_were_never_asked_about_says_nothing_of_them():
+    """They count as any document does for that label, not as those that surely lack it."""
+    random = np.random.default_rng(3)
+    vectors = random.normal(size=(24, 6))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    p, gold, asked = random.random((12, 2)), np.array([[True, False]] * 12), np.zeros((12, 2))
+    told = np.column_stack([random.random(12), np.zeros(12)])
+    never = np.column_stack([np.zeros(12), np.full(12, -np.inf)])
+    found = [
+        [one.index for one in suggest(candidates(p, vectors[:12]), 5, Known({"model": odds}, gold, vectors[12:]), told)]
+        for odds in (never, asked)
+    ]
+    filled = np.column_stack([told[:, 0], np.full(12, p[:, 1].mean())])
+    wanted = choose(Seen(p, vectors[:12]), Seen(filled, vectors[12:]), np.array([12, 0]), 5)
+    assert found[0] == [one.row for one in wanted]
+    assert found[0] != found[1]
+
+
+def test_without_a_document_to_read_there_is_nothing_to_suggest():
+    classifier = SetScoreClassifier(["oil", "music"])
+    assert classifier.suggest([], 3) == classifier.suggest(["", None], 3) == []
+
+
+def test_probabilities_of_known_documents_are_those_of_today(tmp_path):
+    texts = [
+        "Crude prices fell.",
+        "The band played jazz.",
+        "Oil and opera.",
+        "Rain is expected.",
+        "A tanker leaked oil.",
+    ]
+    classifier = SetScoreClassifier(["oil", "music"]).fit(texts, [["oil"], ["music"], ["oil", "music"], [], ["oil"]])
+    expected = classifier.predict_proba(texts)
+    np.testing.assert_allclose(classifier.fitted_.known_probabilities(), expected, atol=1e-9)
+    classifier.save(tmp_path / "saved.json")
+    loaded = SetScoreClassifier.load(tmp_path / "saved.json")
+    np.testing.assert_allclose(loaded.fitted_.known_probabilities(), expected, atol=1e-6)
+    assert classifier.classify(["", " "]).errors.keys() == {0, 1}

@@ -77,10 +77,12 @@ def suggested(one: Labelled, candidates: IntArray, n: int) -> IntArray:
     for number in range(ROUNDS):
         wanted = n * (number + 1) // ROUNDS - len(known)
         rest = np.setdiff1d(candidates, known)
-        answer = fit if len(known) else not_fitting
-        unlabelled, labelled = (Seen(answer(one, known, rows)[1], one.vectors[rows]) for rows in (rest, known))
-        chosen = choose(unlabelled, labelled, one.gold[known].sum(axis=0), wanted)
-        known = np.concatenate([known, rest[[taken.row for taken in chosen]]])
+        rows = np.concatenate([rest, known])
+        probabilities, vectors = (fit if len(known) else not_fitting)(one, known, rows)[1], one.vectors[rows]
+        parts = (slice(len(rest)), slice(len(rest), None))
+        unlabelled, done = (Seen(probabilities[part], vectors[part]) for part in parts)
+        taken = choose(unlabelled, done, one.gold[known].sum(axis=0), wanted)
+        known = np.concatenate([known, rest[[each.row for each in taken]]])
     return known
 
 

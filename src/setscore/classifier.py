@@ -199,7 +199,8 @@ class SetScoreClassifier(TextClassifier):
     def suggest(self, X: Iterable[Any], n: int = 20, *, progress: Progress | None = None) -> list[Suggestion]:
         """The `n` documents of `X` that are most worth labelling next, the best first. Then fit with them."""
         state = self._state()
-        return suggest(self.classify(X, progress=progress, embed=True), n, state.known, state.told())
+        found = self.classify(X, progress=progress, embed=True)
+        return suggest(found, n, state.known, state.known_probabilities())
 
     def score_documents(self, X: Iterable[Any], *, candidates: Candidates = None) -> Scores:
         """Log-odds of every label, or of each document's own `candidates`, and what it cost to ask them."""

@@ -104,12 +104,12 @@ class Fitted:
 
     def answer(self, log_odds: FloatArray, vectors: FloatArray | None) -> FloatArray:
         """What is calibrated: these log-odds, or what the read-out makes of them."""
-        if self.readout is None:
+        if self.readout is None or not np.isfinite(log_odds).any():  # nothing was asked: there are no vectors either
             return log_odds
         assert vectors is not None  # a read-out asks for them
         return self.readout.log_odds(log_odds, vectors)
 
-    def told(self) -> FloatArray | None:
+    def known_probabilities(self) -> FloatArray | None:
         """Today's probabilities of the labelled documents themselves, where they were kept."""
         if self.known is None:
             return None

@@ -1,36 +1,35 @@
-"""Which documents to label next: a few that stand for all, those in doubt most, and some drawn at random.
+"""Which documents to label next: a few that stand for all, doubtful ones counting more, and some drawn at random.
 
     gain(x)  = sum over labels of the chance that today's decision is wrong          what an answer puts right
     w(x)     = sum over labels of  H(p_i(x)) / (1 + gold documents of label i)^0.2   doubt, seldom seen labels first
-    S next   = argmax_x  sum_y w(y) k(x, y) / sum_y w(y) - (sum_{s in S} k(x, s) + 1/2) / (|S| + 1)
+    S next   = argmax_x  sum_y w(y) k(x, y) / sum_y w(y) - sum_{s in S} k(x, s) / (|S| + 1)
 
 S are the labelled documents and those that are taken, one after the other, and k a Gaussian kernel over what a document
-is about (its vector) and what is said of it (its probabilities, each label's divided by its spread, so that rare ones
-count as much as frequent ones). Kernel herding: the mean of S comes near to the mean of all documents, each weighing
-its doubt. Taking the most doubtful ones themselves would be worse than chance: they are odd ones, and a slice of odd
-documents says little of the others. For the same reason a third of ten and more are drawn at random. Compared with
-other ways inside the validation documents of six sets (benchmarks/studies/suggest.py --within). Pure functions: nothing
-is asked in here.
+is about (its vector) and what is said of it (its probabilities, those of a rare label stretched). Kernel herding: the
+mean of S comes near to the mean of all documents, each weighing its doubt. Taking the most doubtful ones themselves
+would be worse than chance: they are odd ones, and a slice of odd documents says little of the others. For the same
+reason a third of ten and more are drawn at random. Held against random choice inside the validation documents of six
+sets (benchmarks/studies/suggest.py --within). Pure functions: nothing is asked in here.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import entr
 
 from setscore.errors import SetScoreError, counted
-from setscore.fitting import Known
+from setscore.fitting import MODEL, Known
 from setscore.predictions import Predictions
 from setscore.records import FloatArray, IntArray
 
 SHOWN = 3  # labels that a reason names
 SELDOM = 5  # gold documents below which a label counts as seen too seldom
 RARITY = 0.2
-SPREAD = 1e-3  # the least variance of a label's probabilities that they are divided by
-SAME = 1 - 1e-6  # cosine from which two documents count as the same
+SPREAD = 1e-3  # the least p (1 - p) of a label's mean probability p, by whose root its probabilities are divided
+SAME = 1 - 1e-6  # squared cosine from which two documents count as the same
 TINY = 1e-12
-SOME = 500  # documents at a time
+SOME, MANY = 500, 5000  # documents at a time; and of which a mean over all is taken
 DRAWN, LEAST_DRAWN, SEED = 3, 10, 13  # a third of the suggestions are drawn at random, from ten on
 NEW = 0.6  # of the squared cosine to what is nearest, what is missing to 1: from here on it is said to be unlike that
 
@@ -53,22 +52,26 @@ class Suggestion:
     reasons: tuple[str, ...]
 
 
-def suggest(predictions: Predictions, n: int, known: Known | None, told: FloatArray | None = None) -> list[Suggestion]:
+def suggest(predictions: Predictions, n: int, known: Known | None, of_known: FloatArray | None) -> list[Suggestion]:
     """The `n` documents to label next, the best first; fewer where the others are copies of what is `known`.
 
-    The predictions come with vectors; `told` [k, m] are today's probabilities of the known documents. What could not be
-    scored is not suggested.
+    The predictions come with vectors; `of_known` [k, m] are today's probabilities of the known documents. What could
+    not be scored is not suggested.
     """
     if n < 1:
         raise SetScoreError(f"at least one document is to be suggested, got n={n}.")
+    usable = np.array([row for row in range(len(predictions)) if row not in predictions.errors], dtype=np.int64)
+    if not len(usable):
+        return []
     names, p, vectors = predictions.label_names, predictions.probabilities, predictions.scores.vectors
     if vectors is None:
         raise SetScoreError("suggestions need the documents' vectors: classify with embed=True.")
-    counts = np.zeros(len(names), dtype=np.int64) if known is None else known.gold.sum(axis=0)
-    usable = np.array([row for row in range(len(predictions)) if row not in predictions.errors], dtype=np.int64)
-    labelled = Seen(p[:0], vectors[:0])
-    if known is not None and known.embedded and told is not None:
-        labelled = Seen(told, known.vectors)
+    counts, labelled = np.zeros(len(names), dtype=np.int64), Seen(p[:0], vectors[:0])
+    if known is not None and of_known is not None:
+        counts = known.gold.sum(axis=0)
+        if known.embedded:
+            new = np.isneginf(known.members[MODEL]).all(axis=0)  # labels that these documents were never asked about
+            labelled = Seen(np.where(new, p[usable].mean(axis=0), of_known), known.vectors)
     wrong = np.where(predictions.decisions, 1 - p, p)
     return [
         Suggestion(
@@ -105,30 +108,31 @@ def choose(candidates: Seen, labelled: Seen, counts: IntArray, n: int) -> list[T
 
     `counts` [m] are the gold documents of each label.
     """
-    count = len(candidates.vectors)
-    free = np.ones(count, dtype=np.bool_)
+    count, known = len(candidates.vectors), len(labelled.vectors)
     p = np.vstack([candidates.probabilities, labelled.probabilities])
     kernel = _Kernel.of(p, np.vstack([candidates.vectors, labelled.vectors]))
     nearest = np.maximum(candidates.vectors @ labelled.vectors.T, 0.0).max(axis=1, initial=0.0) ** 2
-    taken = kernel.sums(np.ones(len(p)) * (np.arange(len(p)) >= count))[:count]
+    taken = kernel.sums((np.arange(len(p)) >= count).astype(np.float64))[:count]
     doubt = (entr(p) + entr(1 - p)) @ (1.0 + counts) ** -RARITY + TINY
+    # a mean over so many is as good as one over all, and time does not grow with the square
+    doubt[np.random.default_rng(SEED).permutation(len(p))[MANY:]] = 0.0
     wanted = kernel.sums(doubt / doubt.sum())[:count]
     drawn, chosen = list[Taken](), list[Taken]()
 
     def take(row: int, into: list[Taken], *, at_random: bool = False) -> None:
         nonlocal taken, nearest
-        free[row] = False
-        if nearest[row] < SAME:  # no copy of what is there
-            into.append(Taken(row, float(1 - nearest[row]), drawn=at_random))
-            taken = taken + kernel.to(row)[:count]
-            nearest = np.maximum(nearest, np.maximum(candidates.vectors @ candidates.vectors[row], 0.0) ** 2)
+        into.append(Taken(row, float(1 - nearest[row]), drawn=at_random))
+        taken = taken + kernel.to(row)[:count]
+        nearest = np.maximum(nearest, np.maximum(candidates.vectors @ candidates.vectors[row], 0.0) ** 2)
+        nearest[row] = 1.0  # however its own cosine is rounded
 
-    for row in np.random.default_rng([SEED, len(labelled.vectors)]).permutation(count).tolist():
-        if n >= LEAST_DRAWN and len(drawn) < n // DRAWN:
-            take(row, drawn, at_random=True)
-    while len(chosen) + len(drawn) < n and free.any():
-        has = (taken + 0.5) / (len(labelled.vectors) + len(chosen) + len(drawn) + 1)
-        take(int(np.where(free, wanted - has, -np.inf).argmax()), chosen)
+    if n >= LEAST_DRAWN:  # another round draws others
+        for row in np.random.default_rng([SEED, known]).permutation(count).tolist():
+            if nearest[row] < SAME and len(drawn) < n // DRAWN:
+                take(row, drawn, at_random=True)
+    while len(chosen) + len(drawn) < n and (new := nearest < SAME).any():  # no copies of what is there
+        has = taken / (known + len(chosen) + len(drawn) + 1)
+        take(int(np.where(new, wanted - has, -np.inf).argmax()), chosen)
     for place, one in enumerate(drawn, 1):  # whoever labels only the first of them has both kinds
         chosen.insert(place * DRAWN - 1, one)
     return chosen
@@ -136,43 +140,45 @@ def choose(candidates: Seen, labelled: Seen, counts: IntArray, n: int) -> list[T
 
 @dataclass(frozen=True, eq=False)
 class _Kernel:
-    """A Gaussian over features [n, m + d]: what is said of documents, and what they are about; row by row."""
+    """A Gaussian over features [n, m + d]: what is said of documents, and what they are about; row by row.
+
+    Vectors vary by 1 in all; probabilities by as much where they are 0 or 1, by less where they are undecided. The
+    width is how far documents usually lie apart.
+    """
 
     features: FloatArray
+    squares: FloatArray
     width: float
 
     @classmethod
     def of(cls, probabilities: FloatArray, vectors: FloatArray) -> "_Kernel":
-        """Either half of the features varies as much as the other; the width is how far documents usually lie apart."""
-        if not len(vectors):
-            return cls(np.zeros((0, 1)), 1.0)
         middle = probabilities.mean(axis=0)
         said = (probabilities - middle) / np.sqrt(np.maximum(middle * (1 - middle), SPREAD) * probabilities.shape[1])
         about = vectors - vectors.mean(axis=0)
         about /= np.sqrt(np.maximum((about**2).sum(axis=1).mean(), TINY))
         features = np.hstack([said, about])
-        some = features[np.linspace(0, len(features) - 1, min(SOME, len(features))).astype(np.int64)]
-        apart = _apart(some, some)
-        return cls(features, float(np.median(apart[apart > TINY])) if (apart > TINY).any() else 1.0)
+        kernel = cls(features, (features**2).sum(axis=1), 1.0)
+        some = np.linspace(0, len(features) - 1, min(SOME, len(features))).astype(np.int64)
+        apart = kernel._apart(some)[some]
+        usual = apart[apart > TINY]
+        return replace(kernel, width=float(np.median(usual))) if usual.size else kernel
 
     def to(self, row: int) -> FloatArray:
         """Of every document with that one [n]."""
-        return np.asarray(np.exp(-_apart(self.features, self.features[row : row + 1])[:, 0] / self.width))
+        return np.asarray(np.exp(-self._apart(np.array([row]))[:, 0] / self.width))
 
     def sums(self, weights: FloatArray) -> FloatArray:
         """Of every document with all, weighted [n]; in blocks, so that memory does not grow with the square."""
-        counted = np.flatnonzero(weights)
-        found = np.zeros(len(self.features))
-        for start in range(0, len(counted), SOME):
-            block = counted[start : start + SOME]
-            found += np.exp(-_apart(self.features, self.features[block]) / self.width) @ weights[block]
+        weighing, found = np.flatnonzero(weights), np.zeros(len(self.features))
+        for start in range(0, len(weighing), SOME):
+            block = weighing[start : start + SOME]
+            found += np.exp(-self._apart(block) / self.width) @ weights[block]
         return found
 
-
-def _apart(ours: FloatArray, theirs: FloatArray) -> FloatArray:
-    """Squared distances [n, k]."""
-    squares = (ours**2).sum(axis=1)[:, None] + (theirs**2).sum(axis=1)
-    return np.asarray(np.maximum(squares - 2 * ours @ theirs.T, 0.0))
+    def _apart(self, rows: IntArray) -> FloatArray:
+        """Squared distances [n, k] of every document to those of `rows`."""
+        products = self.features @ self.features[rows].T
+        return np.asarray(np.maximum(self.squares[:, None] + self.squares[rows] - 2 * products, 0.0))
 
 
 def _reasons(

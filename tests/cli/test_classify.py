@@ -372,7 +372,7 @@ def test_a_saved_classifier_takes_its_own_labels_again_and_no_others(tmp_path, c
     assert (code, out) == (2, "")
     assert err == (
         "error: the saved classifier was made for other labels than these: only the classifier has sports; only"
-        " --labels has tea. Remove --labels to use it with its own, fit another with `setscore calibrate`, or give it"
+        " --labels has tea. Use it with its own labels, fit another with `setscore calibrate`, or give it"
         " more labels in Python with `with_labels`.\n"
     )
 

@@ -125,7 +125,7 @@ def test_wordings_of_labels_have_a_table_of_their_own(folder, wordings):
     assert all(re.fullmatch(r"\d+\.\d", cell) for row in rows for cell in row[-2:])
     assert " ".join(lines[10:]).strip() == (
         "Each question counts alone, without competition; yes: documents with a probability of 0.5 or more. Average"
-        " precision, in percent as F1: how well documents with the label come before the others, wherever a threshold"
+        " precision, in percent like F1: how well documents with the label come before the others, wherever a threshold"
         " lies. With few documents, small differences are chance."
     )
 

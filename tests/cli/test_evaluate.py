@@ -631,7 +631,7 @@ def test_a_saved_classifier_takes_its_labels_in_any_order_and_no_others(own):
     assert "descriptions are those of the saved classifier; given were others, of oil." in err
     code, _, err = invoke(*measure, "--labels", "oil,sports,tea", folder=own)
     assert code == 2
-    assert "made for other labels than these: only own.csv has tea. Remove --labels to use it with its own, fit" in err
+    assert "made for other labels than these: only own.csv has tea. Use it with its own labels, fit" in err
 
 
 def test_calibrate_remembers_the_slice_for_a_shortlist_as_fit_does(tmp_path):

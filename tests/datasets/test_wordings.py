@@ -41,6 +41,7 @@ COLON = "Write the name and a colon, and below it each wording after a dash."
             f"w.yaml: wordings are lists of texts by the name of a label, got ['refund']. {COLON}",
         ),
         ("w.yaml", "refnd: [x]\n", "w.yaml: unknown label 'refnd'. Did you mean 'refund'? Known: praise, refund."),
+        ("w.yaml", "no: [x]\n", "w.yaml: the label False was read as bool, not text. Put it in quotes."),
         ("w.yaml", "refund: x\n", f"w.yaml: the wordings of 'refund' are a list of texts, got 'x'. {DASHES}"),
         ("w.yaml", "refund: []\n", f"w.yaml: the wordings of 'refund' are a list of texts, got []. {DASHES}"),
         ("w.yaml", "refund: [no]\n", f"w.yaml: the wordings of 'refund' are a list of texts, got [False]. {DASHES}"),

@@ -601,7 +601,7 @@ def test_a_place_in_the_card_that_nothing_fills_is_an_error(monkeypatch):
         "masked_loss": {},
         "passages": 1,
     }
-    given = ("small", summary, sanity, {"flips": 0.0, "rms_error": 0.0}, [{"accuracy": 0.9, "step": 1200}])
+    given = ("small", summary, sanity, {"flips": 0.0, "rms_error": 0.0}, [{"step": 1200}])
     monkeypatch.setattr("recipes.card.TEXT", "<<rows>> and<<note>>")
     assert card(*given) == "1 and"
     assert card(*given, note="then a rest") == "1 and\nthen a rest\n"

@@ -29,7 +29,7 @@ DOCUMENTS = 100  # without --limit
 NOT_WITH_WORDINGS = ("against", "templates", "orders", "pictures")
 ALONE = "Each question counts alone, without competition; yes: documents with a probability of 0.5 or more."
 AVERAGE_PRECISION = (
-    " Average precision, in percent as F1: how well documents with the label come before the others, wherever a"
+    " Average precision, in percent like F1: how well documents with the label come before the others, wherever a"
     " threshold lies. With few documents, small differences are chance."
 )
 
@@ -68,7 +68,7 @@ def diagnose(
     wordings: Annotated[
         Path | None,
         typer.Option(
-            help="Instead of all this compare wordings: a .yaml or .json file with lists of descriptions by label.",
+            help="Compare wordings instead: a .yaml or .json file with lists of descriptions by label.",
             show_default=False,
         ),
     ] = None,

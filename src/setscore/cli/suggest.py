@@ -41,10 +41,11 @@ def suggest(
     text_column: Annotated[str, typer.Option(help="Column or field with the text.")] = "text",
     id_column: options.IdColumn = None,
 ) -> None:
-    """Say which documents to label next: in doubt, unlike each other, and with labels that were seen too seldom.
+    """Say which documents to label next: a few that stand for all, doubtful ones counting more, and some at random.
 
     Label them, then `setscore calibrate` learns from them. With --classifier the documents that it was fitted on count
-    as known. The gain is how many of today's decisions on a document are expected to be wrong.
+    as known, if a read-out was learned from them. The gain is how many of today's decisions on a document are expected
+    to be wrong.
 
     Examples:
 

@@ -75,12 +75,12 @@ def _from_csv(content: str) -> list[Label]:
 
 def _from_structure(value: Any) -> list[Label]:
     if isinstance(value, dict):
-        return [_from_pair(_name(name), entry) for name, entry in value.items()]
+        return [_from_pair(name_of(name), entry) for name, entry in value.items()]
     if value is None:
         raise DataFileError("the file is empty. Labels are a list, or a mapping of names to descriptions.")
     if not isinstance(value, list):
         raise DataFileError(f"labels are a list or a mapping, got {type(value).__name__}.")
-    return [_from_record(entry) if isinstance(entry, dict) else Label(_name(entry)) for entry in value]
+    return [_from_record(entry) if isinstance(entry, dict) else Label(name_of(entry)) for entry in value]
 
 
 def _from_pair(name: Any, entry: Any) -> Label:
@@ -95,10 +95,10 @@ def _from_pair(name: Any, entry: Any) -> Label:
 def _from_record(entry: dict[Any, Any]) -> Label:
     if "name" not in entry or not entry.keys() <= {"name", "description", "parent"}:
         raise DataFileError(f"a label has a 'name' and perhaps a 'description' and a 'parent', got {brief(entry)}.")
-    return _from_pair(_name(entry["name"]), {key: value for key, value in entry.items() if key != "name"})
+    return _from_pair(name_of(entry["name"]), {key: value for key, value in entry.items() if key != "name"})
 
 
-def _name(value: Any) -> Any:
+def name_of(value: Any) -> Any:
     """YAML reads `no`, `on` and `1` as other things than text; say so instead of guessing."""
     if value is not None and not isinstance(value, str):
         raise LabelError(f"the label {brief(value)} was read as {type(value).__name__}, not text. Put it in quotes.")

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from setscore.datasets.labels import name_of
 from setscore.datasets.yaml_values import LIMITS, parse_yaml
 from setscore.errors import DataFileError, LabelError, brief, unknown_name
 from setscore.records import LabelSet, text_problem
@@ -34,7 +35,11 @@ def read_wordings(path: str | Path, labels: LabelSet) -> dict[str, tuple[str, ..
 
 
 def _texts(path: Path, name: Any, texts: Any, labels: LabelSet) -> tuple[str, ...]:
-    if name not in labels.names:
+    try:
+        known = name_of(name) in labels.names
+    except LabelError as error:  # `no` and `1` are no texts in YAML
+        raise LabelError(f"{path}: {error}") from error
+    if not known:
         raise LabelError(f"{path}: {unknown_name('label', str(name), labels.names)}")
     if not isinstance(texts, list) or not texts or any(text_problem(text) for text in texts):
         raise DataFileError(
