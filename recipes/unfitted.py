@@ -5,8 +5,9 @@
 Asks the model about the documents of validation.json (`recipes.validate --data-dir`), of which nothing was learned: the
 validation slices of the public sets, whose labels are asked by description, and judged texts, asked by name and by name
 and description, with their whole label sets and each label by itself. Prints micro-F1 at a probability of 0.5 for each
-competition and handicap, and the log loss for each temperature. Chosen are the competition and the handicap with the
-best mean over the five kinds; the temperature, which moves no decision, is the one with the least log loss there.
+competition and handicap, and the log loss for each temperature. Chosen are the smallest competition and handicap whose
+mean over the five kinds lies within a tenth of a point of the best; the temperature, which moves no decision, is the
+one with the least log loss there.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from setscore.records import BoolArray, FloatArray, Label, LabelSet
 TEMPERATURES = (0.5, 0.7, 1.0, 1.4, 2.0)
 COMPETITIONS, HANDICAPS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0), (0.0, 0.5, 1.0)
 PUBLIC = "public sets"
+AS_GOOD = 0.1  # points of micro-F1 that are no reason to change more
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def ask_judged(rows: Sequence[Mapping[str, Any]], label_text: str, backbone: str
 def choose(found: Mapping[str, Sequence[Asked]]) -> dict[str, float]:
     heads = ["competition", "handicap", *found, "mean", *(f"log loss, T = {t:g}" for t in TEMPERATURES)]
     print("| " + " | ".join(heads) + " |\n|" + "---:|" * len(heads))
-    best, chosen = -1.0, dict[str, float]()
+    tried = list[tuple[float, dict[str, float]]]()
     for competition, handicap in product(COMPETITIONS, HANDICAPS):
         if competition == 0 and handicap > 0:  # the same as without
             continue
@@ -100,9 +102,9 @@ def choose(found: Mapping[str, Sequence[Asked]]) -> dict[str, float]:
         mean = float(np.mean(kinds))
         cells = [f"{competition:g}", f"{handicap:g}", *(f"{value:.1f}" for value in kinds), f"{mean:.2f}"]
         print("| " + " | ".join(cells + [f"{value:.3f}" for value in losses]) + " |", flush=True)
-        if mean > best:
-            best, chosen = mean, {"temperature": TEMPERATURES[int(np.argmin(losses))]} | numbers
-    return chosen
+        tried.append((mean, {"temperature": TEMPERATURES[int(np.argmin(losses))]} | numbers))
+    best = max(mean for mean, _ in tried)
+    return next(numbers for mean, numbers in tried if mean >= best - AS_GOOD)
 
 
 def micro_f1(found: Sequence[Asked], *, together: bool, **numbers: float) -> float:

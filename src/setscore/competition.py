@@ -7,6 +7,8 @@ when one does. The order of the labels plays no part, and adding a label that do
 label stops being alone, and from there on it is beside another one:
 
     alone_i = max(0, 1 - r_i),    beside_i = max(0, r_i - 1)
+
+A label that is the only one asked of a document has no others: it is neither alone nor beside one.
 """
 
 import numpy as np
@@ -35,4 +37,5 @@ def others(log_odds: FloatArray) -> FloatArray:
 def standing(log_odds: FloatArray) -> tuple[FloatArray, FloatArray]:
     """How much each label is alone, from 0 to 1, and how much beside another one, from 0 on: both [n, m]."""
     free = 1.0 - others(log_odds)
+    free[np.isfinite(log_odds).sum(axis=1) < 2] = 0.0
     return np.maximum(0.0, free), np.maximum(0.0, -free)

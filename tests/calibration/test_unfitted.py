@@ -31,7 +31,7 @@ def literal_others(row, label):
 def test_the_formula(log_odds, temperature, competition):
     found = at(temperature, competition, log_odds.shape[1]).transform(log_odds)
     for (n, i), u in np.ndenumerate(log_odds):
-        r = literal_others(log_odds[n], i)
+        r = literal_others(log_odds[n], i) if log_odds.shape[1] > 1 else 1.0  # one label has no others
         np.testing.assert_allclose(
             found[n, i], expit((u + competition * (1 - r)) / temperature), rtol=1e-9, atol=1e-300
         )
@@ -68,7 +68,7 @@ def test_the_order_of_labels_does_not_matter(log_odds, competition, random):
 @given(LOG_ODDS, st.floats(0, 1))
 def test_a_label_that_plainly_does_not_apply_changes_nothing(log_odds, competition):
     labels = log_odds.shape[1]
-    for low in (-40.0, NOT_ASKED):
+    for low in (-40.0, NOT_ASKED) if labels > 1 else (NOT_ASKED,):
         more = np.concatenate([log_odds, np.full((len(log_odds), 1), low)], axis=1)
         alone, beside = (
             at(0.5, competition, labels).transform(log_odds),
@@ -89,6 +89,14 @@ def test_a_likely_label_raises_the_bar_for_the_others():
     calibration = at(1.0, 0.5, 2)
     (beside_nothing, _), (beside_a_likely_one, _) = calibration.transform([[0.2, -5.0], [0.2, 3.0]])
     assert beside_nothing > expit(0.2) > beside_a_likely_one
+
+
+def test_a_label_asked_by_itself_gets_no_bonus():
+    """Of a set of one, and where of several labels only that one was asked of the document."""
+    assert at(1.0, 0.8, 1).transform([[0.2]]) == pytest.approx(expit(0.2))
+    found = at(1.0, 0.8, 2).transform([[0.2, NOT_ASKED], [0.2, -9.0]])
+    assert found[0, 0] == pytest.approx(expit(0.2))
+    assert found[1, 0] > 0.6
 
 
 def test_many_labels_cost_little():
