@@ -165,7 +165,7 @@ def test_topics_and_packages_are_there_where_they_are_given(made, data, written,
 
 def test_the_card_of_a_toy_says_so_and_names_its_data(made):
     text = (made[0] / "package" / "README.md").read_text()
-    assert "**A toy: 3 runs that were cut short, not the ones below.**" in text
+    assert "**A toy: 4 runs that were cut short, not the ones below.**" in text
     assert "- 20 descriptions of the packages of a Debian release, each under its package's licence;\n- " in text
     assert "topics written for this recipe" in text
     assert "(not checked in this run)" not in text
@@ -259,7 +259,7 @@ def test_every_nth_row_of_each_file(data, written, tmp_path):
 
 def test_a_second_start_does_nothing_again(made, data, evaluation, written, encoder):
     said = start(data, evaluation, written, encoder, made[0])
-    assert said.count("is there") == 13
+    assert said.count("is there") == 16
     assert "recipes.export" not in said
 
 
@@ -282,7 +282,7 @@ def test_mini_needs_the_weights_of_small(data, encoder, tmp_path):
 
 def test_the_card_says_what_was_done(made):
     text = (made[0] / "package" / "README.md").read_text()
-    assert "3 in all" in text
+    assert "4 in all" in text
     assert "(not checked in this run)" not in text
     assert "<<" not in text
 
