@@ -20,7 +20,7 @@ for text, found in zip(documents, classifier.classify(documents), strict=True):
     print(f"    {', '.join(applies) or 'none of the labels'} {' '.join(nearly)}".rstrip())
 
 print("""
-In brackets: labels that nearly apply, from 25% on. Texts are shortened; examples/demo_documents.txt has them whole.
+A label in brackets would nearly apply, from 25% on. Texts are shortened; examples/demo_documents.txt has them whole.
 No document was labelled for this: the model had only the names and descriptions of the labels. Three next steps:
   1. your own texts, one a line:   .venv/bin/setscore classify --file texts.txt --labels examples/demo_labels.yaml
   2. a classifier that learns:     docs/tutorial/tickets.md

@@ -58,7 +58,7 @@ def is_current(measured: Mapping[str, Any]) -> bool:
 def origin(measured: Mapping[str, str]) -> str:
     """A remark on numbers for which float weights were asked; else nothing."""
     return (
-        "Measured with the float weights that the model was made from, on a GPU."
+        "Measured on a GPU, with the weights before they were rounded to int8."
         if "made_from_sha256" in measured
         else ""
     )
@@ -114,7 +114,7 @@ def results_block(found: Found) -> str:
     return (
         f"{shown}\n\n{remark}Near pairs are two texts that are nearly the same; a label applies to only one of them.\n"
         f"The default gives that one the higher probability in {percent(pairs['ranked']['value'])}% of"
-        f" {pairs['pairs']} pairs, and decides both right in {percent(pairs['decided']['value'])}%.\n"
+        f" {pairs['pairs']} pairs, and gets both right in {percent(pairs['decided']['value'])}%.\n"
     )
 
 

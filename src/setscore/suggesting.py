@@ -24,6 +24,7 @@ from setscore.predictions import Predictions
 from setscore.records import FloatArray, IntArray
 
 SHOWN = 3  # labels that a reason names
+DOUBTFUL = 0.1  # the chance of a wrong decision from which a label is said to be in doubt
 SELDOM = 5  # gold documents below which a label counts as seen too seldom
 RARITY = 0.2
 SPREAD = 1e-3  # the least p (1 - p) of a label's mean probability p, by whose root its probabilities are divided
@@ -78,7 +79,7 @@ def suggest(predictions: Predictions, n: int, known: Known | None, of_known: Flo
             index=row,
             id=predictions.ids[row],
             gain=float(wrong[row].sum()),
-            labels=tuple(names[i] for i in np.argsort(-wrong[row], kind="stable")[:SHOWN] if wrong[row, i] > 0),
+            labels=tuple(names[i] for i in _doubtful(wrong[row])),
             reasons=_reasons(wrong[row], p[row], counts, names, one),
         )
         for one in choose(Seen(p[usable], vectors[usable]), labelled, counts, n)
@@ -181,10 +182,15 @@ class _Kernel:
         return np.asarray(np.maximum(self.squares[:, None] + self.squares[rows] - 2 * products, 0.0))
 
 
+def _doubtful(wrong: FloatArray) -> list[int]:
+    """The labels whose decisions may well be wrong, the most doubtful first."""
+    return [i for i in np.argsort(-wrong, kind="stable")[:SHOWN].tolist() if wrong[i] >= DOUBTFUL]
+
+
 def _reasons(
     wrong: FloatArray, probabilities: FloatArray, counts: IntArray, names: Sequence[str], taken: Taken
 ) -> tuple[str, ...]:
-    doubtful = [i for i in np.argsort(-wrong, kind="stable")[:SHOWN] if wrong[i] >= 0.1]
+    doubtful = _doubtful(wrong)
     seldom = [i for i in np.argsort(-probabilities, kind="stable") if counts[i] < SELDOM and probabilities[i] >= 0.2]
     reasons = ["drawn at random, to learn how often labels apply"] if taken.drawn else []
     if doubtful:

@@ -36,7 +36,7 @@ def test_diagnose_says_what_was_found_prints_every_table_and_draws(folder):
     assert "On the same prompts setscore-small" in summary
     assert competition == (
         "Numbers here are without competition between labels, which `classify` adds before `fit`"
-        " (0.8 with setscore-small; --competition 0 leaves it out)."
+        " (0.8 with setscore-small; `classify --competition 0` leaves it out)."
     )
     titles = ("Slot bias of the all-masked prompt", "Labels, asked one by one", "Wording", "The same prompts")
     places = [out.index(title) for title in titles]
@@ -251,3 +251,10 @@ def test_blank_rows_of_a_file_without_gold_labels_are_named(tmp_path, command):
     assert code == 0, err
     assert "4 documents, 2 labels" in out
     assert "2 of 6 rows cannot be used and were left out: row 2 is empty or blank; row 5 is empty or blank." in err
+
+
+def test_a_column_of_labels_that_is_named_and_not_there_is_an_error(folder):
+    code, _, err = invoke("diagnose", *OWN, "--labels-column", "gold", folder=folder)
+    assert code == 2
+    assert "gold" in err
+    assert "column" in err

@@ -64,3 +64,18 @@ def test_what_is_not_labelled_is_suggested_and_can_be_filled_in(folder):
 def test_mistakes_are_told(folder, options, told):
     code, _, err = invoke("suggest", *options, folder=folder)
     assert (code, told in err) == (2, True), err
+
+
+def test_labels_that_were_filled_in_are_not_written_over(tmp_path):
+    (tmp_path / "texts.csv").write_text("text\nCrude prices fell.\nThe band played.\n")
+    command = ["suggest", "--file", "texts.csv", "--labels", "oil,music", "--n", "5", "--output", "todo.csv"]
+    code, _, err = invoke(*command, folder=tmp_path)
+    assert code == 0
+    assert "2 documents of 5: there are no more." in err
+    assert invoke(*command, folder=tmp_path)[0] == 0, "an empty column may be written over"
+    filled = "text,labels\nCrude prices fell.,oil\n"
+    (tmp_path / "todo.csv").write_text(filled)
+    code, _, err = invoke(*command, folder=tmp_path)
+    assert code == 2
+    assert "error: todo.csv has labels that were filled in; name another --output, or remove the file." in err
+    assert (tmp_path / "todo.csv").read_text() == filled

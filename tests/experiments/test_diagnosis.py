@@ -229,7 +229,7 @@ def test_few_documents_say_nothing_of_all_documents():
 @pytest.mark.parametrize(
     ("name", "added"),
     [
-        ("setscore-small", "0.8 with setscore-small; --competition 0 leaves it out"),
+        ("setscore-small", "0.8 with setscore-small; `classify --competition 0` leaves it out"),
         ("llada-8b-instruct", "with llada-8b-instruct none unless --competition asks for it"),
     ],
 )

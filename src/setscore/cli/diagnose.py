@@ -150,7 +150,8 @@ def _material(names: list[str] | None, documents: options.Documents, own: option
     if own.file is not None:
         if names:
             raise SetScoreError("--file stands alone: remove the names of datasets.")
-        if not has_gold(own.file, own.text_column, own.labels_column):
+        named = own.labels_column != options.Own.labels_column  # who names a column wants it to be there
+        if not named and not has_gold(own.file, own.text_column, own.labels_column):
             return _without_gold(own, most)
         dataset = own.load()
     else:

@@ -132,7 +132,10 @@ def evaluate(
     classifier = _classifier(model, saved, allow).set_params(store=store)
     learning = [kind for kind in kinds if fitting.learns(head, kind)] if saved is None else []
     if mistakes is not None and saved is None:
-        raise SetScoreError("--mistakes is for --classifier: without one, documents are decided once for every seed.")
+        raise SetScoreError(
+            "--mistakes is for --classifier: without one, documents are decided once for every seed."
+            " `setscore calibrate --mistakes FILE` lists those of a classifier that it fits."
+        )
     for path in (json, mistakes):
         if path is not None:
             options.check_folder(path)

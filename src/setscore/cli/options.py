@@ -223,7 +223,7 @@ class Own:
     """A user's own labelled file."""
 
     file: Annotated[
-        Path | None, typer.Option("--file", "-f", help="Your own labelled documents: .csv, .jsonl or .parquet.")
+        Path | None, typer.Option("--file", "-f", help="Your own labelled documents: .csv, .tsv, .jsonl or .parquet.")
     ] = None
     labels: Annotated[
         str | None,

@@ -30,8 +30,8 @@ SNIPPET = 320  # characters of a document that a table shows
 SHOWN = 12  # labels a table shows, unless more apply
 A_POINT = 0.01  # of probability: from here on a table shows what the model answered before labels competed
 COMPETES = (
-    "In brackets: the model's answer to that question alone. Before `fit` the labels of a document compete;"
-    " --competition 0 asks each for itself."
+    "In brackets: the model's answer to that question alone. Before `fit` a label also counts how high the others"
+    " stand; --competition 0 asks each for itself."
 )
 
 

@@ -61,6 +61,7 @@ def suggest(
         options.check_folder(output)
         if output.suffix.lower() != ".csv":
             raise SetScoreError(f"--output is a .csv file, got {output}.")
+        _spare_labels(output)
     model = model_of(context, classifier, labels, asked, threshold=0.5, allow=allow, label_text=label_text)
     documents = _documents(file, Columns(text_column, id_column))
     with progress() as bar:
@@ -74,9 +75,24 @@ def suggest(
         _write(output, found, texts)
     _show(found, texts)
     if len(found) < n:
-        remark(f"{counted(len(found), 'document')} of {n}: the others repeat these, or what is labelled already.")
+        fewer = f"{counted(len(found), 'document')} of {n}"
+        others = len(documents) - len(found)
+        remark(
+            f"{fewer}: the others repeat these, or what is labelled already."
+            if others
+            else f"{fewer}: there are no more."
+        )
     if output is not None:
         remark(f"written: {output}. Fill in the column labels (several with | between them), then calibrate with it.")
+
+
+def _spare_labels(output: Path) -> None:
+    """An error where the file has labels that somebody filled in: they are not written over."""
+    if not output.is_file():
+        return
+    with output.open(encoding="utf-8", errors="replace", newline="") as file:
+        if any((row.get("labels") or "").strip() for row in csv.DictReader(file)):
+            raise SetScoreError(f"{output} has labels that were filled in; name another --output, or remove the file.")
 
 
 def _documents(file: Path, columns: Columns) -> list[Document]:

@@ -33,7 +33,7 @@ def in_words(found: Diagnosis, labels: LabelSet, other: Diagnosis | None = None)
 
 def without_competition(spec: BackboneSpec) -> str:
     """What sets these numbers apart from those of a classifier before `fit`."""
-    added = f"({spec.competition:g} with {spec.name}; --competition 0 leaves it out)"
+    added = f"({spec.competition:g} with {spec.name}; `classify --competition 0` leaves it out)"
     if not spec.competition:
         added = f"(with {spec.name} none unless --competition asks for it)"
     return f"Numbers here are without competition between labels, which `classify` adds before `fit` {added}."
@@ -112,11 +112,13 @@ def _labels(found: Diagnosis, labels: LabelSet) -> list[str]:
     if rates is not None and rates.gold is not None:
         error = rates.predicted - rates.gold
         worst = int(np.argmax(np.abs(error)))
-        way = "too often" if error[worst] > 0 else "too rarely"
-        made.append(
-            f"With as many positives as gold labels, {names[worst]!r} is predicted {way} by most:"
-            f" {100 * rates.predicted[worst]:.0f}% of documents, gold {100 * rates.gold[worst]:.0f}%."
-        )
+        said, gold = (f"{100 * rate[worst]:.0f}%" for rate in (rates.predicted, rates.gold))
+        if said != gold:
+            way = "too often" if error[worst] > 0 else "too rarely"
+            made.append(
+                f"If as many labels were given as are gold, {names[worst]!r} would be given {way}: {said} of documents,"
+                f" gold {gold}."
+            )
     return made
 
 
