@@ -110,6 +110,16 @@ def test_every_cell_of_the_table_is_measured_and_none_is_called_a_reproduction(t
     assert f"{len(found)} of {len(found)} cells measured, 0 of them with the paper's weights" in shown
 
 
+def test_fewer_documents_than_the_papers_are_no_reproduction(all_data, tmp_path):
+    """Made-up files in the official form, asked for as the paper's slice: their counts give them away."""
+    options = ("--data-dir", all_data, "--slices", "paper", "--cell", "datasets/reuters/test", "--out", tmp_path)
+    code, shown, told = invoke("reproduce", "datasets", *options)
+    assert code == 0, told
+    (row,) = rows(tmp_path, "datasets").values()
+    assert (row["status"], row["by"], row["reproduction"]) == ("measured", "other documents", False)
+    assert "1 of 1 cells measured, 0 of them with the paper's weights and documents" in shown
+
+
 def test_numbers_are_those_of_the_saved_decisions(table):
     out, *_ = table
     found, seen = rows(out), set()
@@ -223,3 +233,9 @@ def test_mistakes_are_named_before_anything_starts(options, message):
     code, _, told = invoke("reproduce", *options, "--list")
     assert code == 2
     assert message in told
+
+
+def test_an_unknown_backbone_is_told_before_anything_is_planned():
+    code, _, err = invoke("reproduce", "main", "--backbone", "setscore-mni", "--list")
+    assert code == 2
+    assert "Did you mean 'setscore-mini'?" in err

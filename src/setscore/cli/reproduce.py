@@ -92,12 +92,15 @@ def reproduce(
         setscore reproduce prompt-sweep --weights llada_instruct=models/LLaDA-8B-Instruct
     """
     check_libraries("setscore reproduce")
+    from setscore.backbones import check_backbone
     from setscore.experiments.reproduction.listing import chosen
     from setscore.experiments.reproduction.planning import Choice
 
     if not names:
         raise SetScoreError(f"no table or figure was given. Give all, or some of {NAMES}.")
     picked = chosen(names, cell or ())
+    if backbone is not None:
+        check_backbone(backbone)
     choice = Choice(
         backbone,
         _places(weights or ()),

@@ -34,8 +34,8 @@ def find_source(name: str) -> Source:
 def load_dataset(name: str, split: str, data_dir: str | Path | None = None, *, descriptions: bool = True) -> Dataset:
     """A split ("train", "validation" or "test") of a dataset.
 
-    With `data_dir` only from its official files in the folder data_dir/<name>/, plain or compressed (.xz, .gz);
-    without it from its home: on the Hugging Face Hub (extra "hub"), of AAPD on Zenodo. Labels come with the packaged
+    With `data_dir` only from its official files in its folder below data_dir (`Source.folder`), plain or compressed
+    (.xz, .gz); without it from its home: on the Hugging Face Hub (extra "hub"), of AAPD on Zenodo. Labels come with the packaged
     descriptions, unless `descriptions` is False.
     """
     source = find_source(name)

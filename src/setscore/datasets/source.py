@@ -49,7 +49,10 @@ class Archive:
 class Source:
     """A dataset by name.
 
-    name         as in `load_dataset`; `folder` is where local files lie below the data folder
+    name         as in `load_dataset`; `title` and `origin` say what it is and where it comes from, `licence` who may
+                 use it
+    folder       where local files lie below the data folder
+    labels       how many there are
     read         from a folder of official files, and a split, to a Dataset
     sizes        documents of each split that it has, as published
     cardinality  labels per document, and where that was counted

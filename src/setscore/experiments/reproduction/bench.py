@@ -84,6 +84,14 @@ class Bench:
         """The documents that are measured on; of a pool those that are left after the headline's validation."""
         return split(self.documents(dataset), HEADLINE[0])[1]
 
+    def has_papers_documents(self, dataset: str) -> bool:
+        """Whether the documents that are measured on are the paper's slice, as many as it has."""
+        size = find_source(dataset).test_size
+        try:
+            return self.choice.is_paper_slice and size is not None and len(self.test(dataset)) == size
+        except MissingError:
+            return False
+
     def train_size(self, dataset: str) -> int:
         """Documents of the training split that is there."""
         try:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from setscore.datasets import DATASETS
 from setscore.experiments import paper
 from setscore.experiments.protocol import PAPER
 from setscore.experiments.reproduction.bench import Bench, MissingError
@@ -26,7 +27,7 @@ class Row:
     printed, target  what the paper prints, and what is compared with: it decides between contradictions
     difference       ours minus target, of numbers; of lists one for each
     inside           whether the target lies in the interval, or within rounding where there is none
-    by               what stands in the place of the paper's weights; empty where they are the paper's own
+    by               what stands in the place of the paper's weights and documents; empty where they are the paper's own
     reproduction     whether weights, documents and protocol are all the paper's
     status, note     measured, missing or stated, and why
     """
@@ -69,6 +70,8 @@ def row(asked: Asked, bench: Bench) -> Row:
     difference = _difference(found.value, target.value)
     inside = _inside(found.value, (found.low, found.high), target, printed)
     notes = [text for text in (found.note, target.reason) if text]
+    papers_documents = all(bench.has_papers_documents(name) for name in datasets(asked))
+    about["by"] = ", ".join([*filter(None, [by]), *([] if papers_documents else ["other documents"])])
     return Row(
         **about,
         status=MEASURED,
@@ -77,9 +80,15 @@ def row(asked: Asked, bench: Bench) -> Row:
         high=found.high,
         difference=difference,
         inside=inside,
-        reproduction=same and bench.choice.is_paper_slice,
+        reproduction=same and papers_documents,
         note="; ".join(notes),
     )
+
+
+def datasets(asked: Asked) -> set[str]:
+    """The datasets that a cell is measured on: those of its runs, and that of its name."""
+    named = {part for part in asked.name.split("/") if part in DATASETS}
+    return named | {need.dataset for need in needs(asked.quantity)}
 
 
 def made_by(asked: Asked, choice: Choice) -> tuple[str, bool]:

@@ -76,8 +76,7 @@ def _cells(rows: Sequence[Row]) -> list[str]:
         bounds = "" if row.low is None or row.high is None else f"{row.low:.1f} to {row.high:.1f}"
         inside = "" if row.inside is None else "yes" if row.inside else "no"
         ours = _text(row.ours) if row.status == "measured" else row.status
-        by = row.by or ("" if row.reproduction or row.status != "measured" else "other documents")
-        cells = [row.cell, ours, bounds, _text(row.target), _text(row.difference), inside, by]
+        cells = [row.cell, ours, bounds, _text(row.target), _text(row.difference), inside, row.by]
         lines.append(_line([*cells, row.note.replace("|", "/")]))
     return lines
 
