@@ -35,8 +35,8 @@ def load_dataset(name: str, split: str, data_dir: str | Path | None = None, *, d
     """A split ("train", "validation" or "test") of a dataset.
 
     With `data_dir` only from its official files in its folder below data_dir (`Source.folder`), plain or compressed
-    (.xz, .gz); without it from its home: on the Hugging Face Hub (extra "hub"), of AAPD on Zenodo. Labels come with the packaged
-    descriptions, unless `descriptions` is False.
+    (.xz, .gz); without it from its home: on the Hugging Face Hub (extra "hub"), of AAPD on Zenodo. Labels come with
+    the packaged descriptions, unless `descriptions` is False.
     """
     source = find_source(name)
     if split in SPLITS and split not in source.sizes:
