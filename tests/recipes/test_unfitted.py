@@ -31,6 +31,15 @@ def test_labels_that_go_together_want_none():
     assert chosen["competition"] * chosen["handicap"] == 0.0
 
 
+@pytest.mark.parametrize(("gain", "chosen"), [(0.05, 0.0), (0.2, 1.0)])
+def test_of_competitions_that_are_as_good_the_smallest_is_chosen(monkeypatch, gain, chosen):
+    """Only the largest gains anything: less than a tenth of a point is no reason to take it."""
+    monkeypatch.setattr(
+        unfitted, "micro_f1", lambda found, *, together, competition, **_: 50 + gain * (competition == 1)
+    )
+    assert unfitted.choose({"judged": [asked([[5.0, -5.0], [5.0, 0.4]])]})["competition"] == chosen
+
+
 def test_unsure_pairs_count_neither_way():
     unsure = np.array([[True, False], [True, True]])
     wrong, right = asked([[3, 3], [3, 3]], unsure), asked([[3, -3], [3, 3]], unsure)

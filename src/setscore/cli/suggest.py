@@ -91,8 +91,9 @@ def _spare_labels(output: Path) -> None:
     if not output.is_file():
         return
     with output.open(encoding="utf-8", errors="replace", newline="") as file:
-        if any((row.get("labels") or "").strip() for row in csv.DictReader(file)):
-            raise SetScoreError(f"{output} has labels that were filled in; name another --output, or remove the file.")
+        filled = any((row.get("labels") or "").strip() for row in csv.DictReader(file))
+    if filled:
+        raise SetScoreError(f"{output} has labels that were filled in; name another --output, or remove the file.")
 
 
 def _documents(file: Path, columns: Columns) -> list[Document]:

@@ -70,7 +70,7 @@ def row(asked: Asked, bench: Bench) -> Row:
     difference = _difference(found.value, target.value)
     inside = _inside(found.value, (found.low, found.high), target, printed)
     notes = [text for text in (found.note, target.reason) if text]
-    papers_documents = all(bench.has_papers_documents(name) for name in datasets(asked))
+    papers_documents = bench.choice.is_paper_slice and all(map(bench.has_papers_documents, datasets(asked)))
     about["by"] = ", ".join([*filter(None, [by]), *([] if papers_documents else ["other documents"])])
     return Row(
         **about,
