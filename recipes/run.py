@@ -189,25 +189,39 @@ def to_make(rounds: dict[str, dict[str, Any]], start: tuple[str, Path] | None) -
 def training(
     arguments: argparse.Namespace, config: dict[str, Any], rounds: dict[str, dict[str, Any]], common: dict[str, Any]
 ) -> list[list[Stage]]:
-    """The rounds of the model, in order: runs that may go at once and their mean, or a mean of what was made before."""
+    """The rounds of the model, in order: runs that may go at once and their means, and means of what was made before."""
     made = {"base": common["--base"], "small": arguments.teacher, **dict([arguments.start] if arguments.start else [])}
     found: list[list[Stage]] = []
+    for together in waves(rounds):
+        runs, means = [], []
+        for name, each in together.items():
+            result, parts = arguments.out / f"{name}.safetensors", each.get("mean")
+            if missing := [part for part in parts or [each["from"]] if part not in made]:
+                raise SystemExit(f"The round {name} needs {', '.join(missing)}, which --start left out.")
+            if parts is None:
+                seeds = each.get("seeds", config["seeds"])[: 1 if arguments.smoke else None]
+                taught = {"--teacher": made[each["teacher"]]} if "teacher" in each else {}
+                options = {**common, "--base": made[each["from"]], **taught}
+                some = [train(arguments, options, f"{name}-{seed}", {**each, "seed": seed}) for seed in seeds]
+                runs += some
+                means.append(averaging([weights for _, weights, _ in some], [1.0] * len(some), result))
+            else:
+                shift = config["shift"] if result.name == WEIGHTS else 0.0
+                means.append(averaging([made[part] for part in parts], list(parts.values()), result, shift))
+        made |= {name: arguments.out / f"{name}.safetensors" for name in together}
+        found += [runs, means] if runs else [means]
+    return found
+
+
+def waves(rounds: dict[str, dict[str, Any]]) -> list[dict[str, dict[str, Any]]]:
+    """The rounds in order; neighbours that need nothing of each other are made together."""
+    found: list[dict[str, dict[str, Any]]] = []
     for name, each in rounds.items():
-        result = arguments.out / f"{name}.safetensors"
-        parts = each.get("mean")
-        if missing := [part for part in parts or [each["from"]] if part not in made]:
-            raise SystemExit(f"The round {name} needs {', '.join(missing)}, which --start left out.")
-        if parts is None:
-            seeds = each.get("seeds", config["seeds"])[: 1 if arguments.smoke else None]
-            taught = {"--teacher": made[each["teacher"]]} if "teacher" in each else {}
-            options = {**common, "--base": made[each["from"]], **taught}
-            runs = [train(arguments, options, f"{name}-{seed}", {**each, "seed": seed}) for seed in seeds]
-            found.append(runs)
-            found.append([averaging([weights for _, weights, _ in runs], [1.0] * len(runs), result)])
+        needed = each.get("mean") or {each["from"], each.get("teacher")}
+        if found and found[-1].keys().isdisjoint(needed):
+            found[-1][name] = each
         else:
-            shift = config["shift"] if result.name == WEIGHTS else 0.0
-            found.append([averaging([made[part] for part in parts], list(parts.values()), result, shift)])
-        made[name] = result
+            found.append({name: each})
     return found
 
 

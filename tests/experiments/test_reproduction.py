@@ -206,6 +206,14 @@ def test_missing_weights_and_documents_are_said_and_nothing_is_filled_in(data, t
     assert "4 of 14 cells measured" in shown
 
 
+def test_it_fails_where_nothing_can_be_measured(tmp_path):
+    options = ("--cell=main/bart_mnli_default/ecthr/*", "--weights", f"bart_mnli={tmp_path}/nothing", "--out", tmp_path)
+    code, shown, told = invoke("reproduce", "main", "--data-dir", tmp_path, *options)
+    assert (code, rows(tmp_path)["main/bart_mnli_default/ecthr/micro"]["status"]) == (1, "missing")
+    assert "0 of 2 cells measured" in shown
+    assert "2 cells missing: " in told
+
+
 def test_with_a_backbone_baselines_are_made_only_where_they_are_named(data, tmp_path):
     """SetFit's weights may be at hand, and its training takes hours: nobody who asks for a look means that."""
     options = ("reproduce", "main", "--backbone", "setscore-mini", "--data-dir", data, "--limit", 8, "--out", tmp_path)

@@ -75,8 +75,9 @@ def reproduce(
 
     Every cell stands beside the paper's: the difference, a bootstrap interval (95%), and whether the paper's number is
     inside. Rows made by another model or on other documents than the paper's are labelled, and never called a
-    reproduction; a cell whose weights or documents are not there says what is missing. Where the paper prints two
-    numbers for one cell, the note says which one is compared with, and why.
+    reproduction; a cell whose weights or documents are not there says what is missing, and where nothing can be
+    measured at all the exit code is 1. Where the paper prints two numbers for one cell, the note says which one is
+    compared with, and why.
 
     Runs are kept in OUT: nothing is asked twice, and an interrupted command continues when it is run again. With
     --data-dir DATA the files of goemotions lie in DATA/goemotions.
@@ -175,6 +176,7 @@ def _measure(picked: "Chosen", choice: "Choice", out: Path, json: Path | None) -
     out.mkdir(parents=True, exist_ok=True)
     planned = merged([one for _, asked in picked.values() for one in asked])
     content: dict[str, Any] = {}
+    statuses: Counter[str] = Counter()
     for name, (item, asked) in picked.items():
         with progress() as bar:
             bench = Bench(out / "runs", choice, planned, watch_steps(bar, "", "document"))
@@ -186,6 +188,9 @@ def _measure(picked: "Chosen", choice: "Choice", out: Path, json: Path | None) -
         if json is not None:
             write_json(json, FORMAT, {"version": __version__, "items": content})
         _show(item.title, found)
+        statuses.update(row.status for row in found)
+    if statuses["missing"] and not statuses["measured"]:
+        raise typer.Exit(1)
 
 
 def _show(title: str, found: "Sequence[Row]") -> None:
