@@ -31,7 +31,7 @@ torch = pytest.importorskip("torch")
 import recipes.model as mini  # noqa: E402
 from recipes import encode  # noqa: E402  (needs torch)
 from recipes.card import card, figures  # noqa: E402
-from recipes.run import named, say, to_make, training, up_to  # noqa: E402
+from recipes.run import named, say, to_make, training, up_to, waves  # noqa: E402
 from recipes.train import blend, change  # noqa: E402
 from recipes.validate import labelled_sets, measure  # noqa: E402
 from setscore.backbones.mini import default_folder  # noqa: E402
@@ -424,6 +424,11 @@ class TestPlan:
         runs = [command for command in commands if "recipes.train" in command]
         assert len(runs) == 9
         assert all("--teacher larger " in command for command in runs)
+
+    def test_rounds_that_need_nothing_of_each_other_are_made_together(self):
+        rounds = {"first": {"from": "base"}, "second": {"from": "first"}, "twins": {"from": "first", "teacher": "first"}}
+        rounds |= {"both": {"mean": {"second": 1, "twins": 1}}, "third": {"from": "both"}}
+        assert [list(together) for together in waves(rounds)] == [["first"], ["second", "twins"], ["both"], ["third"]]
 
     def test_a_piece_ends_with_the_stage_or_round_that_is_named(self):
         made = [[("prepare", Path("out/prepared.npz"), [])], [("train first-13", Path("out/run-first-13/weights"), [])]]
