@@ -122,7 +122,7 @@ def copy_results(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = [path for path in source.parent.glob("*.json*") if path != source]
     for path in [*beside, source]:
-        half = target.parent / f"{path.name}.part"
+        half = target.parent / f"{path.name}.{target.stem}.part"  # results of one folder may be copied at once
         shutil.copyfile(path, half)
         half.replace(target.parent / path.name)
 
