@@ -473,6 +473,19 @@ def test_each_label_has_a_row_as_fitted_and_as_before(own):
     assert lines[-1] == "Documents with the label, and precision, recall and F1 in percent."
 
 
+def test_each_label_has_a_row_as_learned(own):
+    """What `fit` learns has a table of its own, between that of the calibration and the one before fit."""
+    options = ["--separator", "|", "--seeds", "13", "--per-label", "--json", "rows.json"]
+    code, out, _ = invoke("evaluate", *OWN, *options, folder=own)
+    assert code == 0
+    places = [out.index(f"own.csv, {name}") for name in ("auto", "learned", "threshold 0.5")]
+    assert places == sorted(places)
+    rows = {row["name"]: row for row in json.loads((own / "rows.json").read_text())["datasets"]["own.csv"]["rows"]}
+    shown = out[places[1] : places[2]].splitlines()[2:]
+    for line, one in zip(shown, rows["learned"]["seeds"]["13"]["labels"], strict=False):
+        assert line.split()[:3] == [one["label"], str(one["gold"]), str(one["predicted"])]
+
+
 def test_datasets_as_a_table_and_as_a_card():
     code, out, _ = invoke("datasets")
     assert code == 0

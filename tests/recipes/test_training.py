@@ -426,7 +426,11 @@ class TestPlan:
         assert all("--teacher larger " in command for command in runs)
 
     def test_rounds_that_need_nothing_of_each_other_are_made_together(self):
-        rounds = {"first": {"from": "base"}, "second": {"from": "first"}, "twins": {"from": "first", "teacher": "first"}}
+        rounds = {
+            "first": {"from": "base"},
+            "second": {"from": "first"},
+            "twins": {"from": "first", "teacher": "first"},
+        }
         rounds |= {"both": {"mean": {"second": 1, "twins": 1}}, "third": {"from": "both"}}
         assert [list(together) for together in waves(rounds)] == [["first"], ["second", "twins"], ["both"], ["third"]]
 

@@ -31,6 +31,7 @@ from setscore.experiments.pictures import check_plots
 from setscore.experiments.report import Report, as_json, draw, paired, report, report_saved, score_parts
 from setscore.experiments.saved import open_folder
 from setscore.experiments.scored import UNFITTED
+from setscore.predictions import LEARNED
 from setscore.records import LabelSet
 from setscore.scorers import seed_of
 from setscore.storage import write_json
@@ -87,7 +88,10 @@ def evaluate(
     ] = "auto",
     per_label: Annotated[
         bool,
-        typer.Option("--per-label", help="Also a row for each label: as the first row decides, and threshold 0.5."),
+        typer.Option(
+            "--per-label",
+            help="Also a row for each label: as the first row decides, what was learned, and threshold 0.5.",
+        ),
     ] = False,
     pairs: Annotated[
         bool, typer.Option("--paired", help="Also paired tests of the first calibration against the others.")
@@ -208,7 +212,8 @@ def _show(made: Sequence[Report], group_column: str | None, *, per_label: bool) 
         show_groups(made[0], group_column)
     for one in made:
         if per_label:
-            shown = [one.summaries[0], *(summary for summary in one.summaries[1:] if summary.name == UNFITTED)]
+            first, *others = one.summaries
+            shown = [first, *(summary for summary in others if summary.name in (LEARNED, UNFITTED))]
             show_labels(
                 {f"{one.name}, {summary.name}": [run.labels for run in summary.rows.values()] for summary in shown}
             )
