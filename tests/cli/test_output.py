@@ -8,7 +8,7 @@ import pytest
 from commands import invoke
 
 from setscore import SetScoreClassifier
-from setscore.cli.output import COMPETES
+from setscore.cli.writers import COMPETES
 
 OIL, SPORTS = "Crude oil prices fell again.", "The striker scored twice in the cup final."
 REFUND = "My parcel arrived broken and I would like my money back."

@@ -15,7 +15,8 @@ from setscore.cli import options
 from setscore.cli.agreement import agreement
 from setscore.cli.blocks import awaited, blocks
 from setscore.cli.console import errors, remark
-from setscore.cli.output import Layout, Line, Output, fitted_thresholds
+from setscore.cli.output import Output, fitted_thresholds
+from setscore.cli.writers import Layout, Line
 from setscore.datasets import (
     DOCUMENT_FILES,
     Columns,
