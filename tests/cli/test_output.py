@@ -31,6 +31,15 @@ def test_json_has_the_keys_it_had_then_the_regime_and_raw_probabilities():
     assert all(value == round(value, 6) for value in record["raw"].values())
 
 
+@pytest.mark.parametrize("ending", ["csv", "json", "jsonl"])
+def test_the_ending_of_the_output_is_its_form(tmp_path, ending):
+    asked = [OIL, "-l", "oil,music"]
+    assert classify(*asked, "-o", f"out.{ending}", folder=tmp_path)[0] == 0
+    assert (tmp_path / f"out.{ending}").read_text() == classify(*asked, "--format", ending)[1]
+    assert classify(*asked, "-o", f"bars.{ending}", "--format", "table", folder=tmp_path)[0] == 0
+    assert "████" in (tmp_path / f"bars.{ending}").read_text()
+
+
 def test_without_competition_nothing_is_raw():
     code, out, _ = classify(REFUND, "-l", "refund,delivery", "--format", "jsonl", "--competition", "0")
     record = json.loads(out)

@@ -27,6 +27,7 @@ from setscore.cli.diagnose import diagnose
 from setscore.cli.ensemble import ensemble
 from setscore.cli.estimate import estimate
 from setscore.cli.evaluate import evaluate
+from setscore.cli.guard import Guarded
 from setscore.cli.headroom import headroom
 from setscore.cli.models import models
 from setscore.cli.report import report
@@ -127,7 +128,8 @@ def _root(
 
 def _register(panel: str, commands: Mapping[str, Callable[..., None]]) -> None:
     for name, command in commands.items():
-        app.command(name, rich_help_panel=panel, no_args_is_help=name not in WITHOUT_ARGUMENTS)(command)
+        bare = name in WITHOUT_ARGUMENTS
+        app.command(name, cls=Guarded, rich_help_panel=panel, no_args_is_help=not bare)(command)
 
 
 _register("Use", USE)

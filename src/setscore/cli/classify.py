@@ -16,7 +16,7 @@ from setscore.cli.agreement import agreement
 from setscore.cli.blocks import awaited, blocks
 from setscore.cli.console import errors, remark
 from setscore.cli.output import Output, fitted_thresholds
-from setscore.cli.writers import Layout, Line
+from setscore.cli.writers import Layout, Line, form_of
 from setscore.datasets import (
     DOCUMENT_FILES,
     Columns,
@@ -63,7 +63,12 @@ def classify(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A file for the results, in place of standard output.")
     ] = None,
-    form: Annotated[str, typer.Option("--format", help="table, json, jsonl or csv.")] = "table",
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format", help="table, json, jsonl or csv; by the ending of --output, else table.", show_default=False
+        ),
+    ] = None,
     with_text: Annotated[bool, typer.Option("--with-text", help="Repeat each text in json, jsonl and csv.")] = False,
     keep_columns: Annotated[
         bool, typer.Option("--keep-columns", help="Repeat the file's own columns in json, jsonl and csv, before ours.")
@@ -101,13 +106,13 @@ def classify(
     """
     model = model_of(context, classifier, labels, asked, threshold=threshold, allow=allow, label_text=label_text)
     names = model.classes_
+    form = form or form_of(output)
     if form == "csv":
         _warn_of_bars(names)
     if keep_columns and form == "table":
         raise SetScoreError("a table has no room for --keep-columns; add --format csv, json or jsonl.")
     columns = Columns(text_column, id_column, candidates_column)
     rows, total = _rows(texts, file, input_format, columns)
-    _refuse_same(file, output)
     tally = Tally(model.backbone)
     same = [name for name, column in (("id", id_column or "id"), ("text", text_column)) if name == column]
     out = Output(Layout(form, with_text, top_k, same, fitted_thresholds(model)), output, total)
@@ -208,12 +213,6 @@ def _standard_input() -> io.TextIOWrapper:
 
 def _looks_like_a_file(text: str) -> bool:
     return text == "-" or (Path(text).suffix in (*DOCUMENT_FILES, ".gz", ".xz") and not any(map(str.isspace, text)))
-
-
-def _refuse_same(file: Path | None, output: Path | None) -> None:
-    """Documents are read while results are written, so that a file which is both would be lost."""
-    if file is not None and output is not None and file.exists() and output.exists() and file.samefile(output):
-        raise SetScoreError(f"--output is the file that is read, {file}. Name another one.")
 
 
 class Tally:

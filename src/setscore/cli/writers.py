@@ -7,6 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from rich.console import Console
@@ -251,3 +252,9 @@ def _ticks(fitted: Mapping[str, float]) -> str:
 
 
 WRITERS: dict[str, type[Writer]] = {"table": Bars, "json": Json, "jsonl": JsonLines, "csv": Csv}
+
+
+def form_of(path: Path | None) -> str:
+    """The form that the ending of a file names; else a table."""
+    ending = "" if path is None else path.suffix[1:].lower()
+    return ending if ending in WRITERS else "table"

@@ -1,0 +1,43 @@
+"""No command writes over a file that it reads: hand-made labels would be lost."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from typer.core import TyperCommand
+
+from setscore.errors import SetScoreError
+
+OUTPUTS = ("out", "output", "json", "mistakes", "curve")
+
+
+class Guarded(TyperCommand):
+    """A command that ends before it begins where an output is one of its inputs, or another output."""
+
+    def invoke(self, ctx: Any) -> Any:
+        options = {one.name: one.opts[0] for one in self.params if one.name is not None}
+        check_outputs(dict(_files(ctx.params)), options)
+        return super().invoke(ctx)
+
+
+def check_outputs(files: Mapping[str, Path], options: Mapping[str, str]) -> None:
+    """`files` by parameter, of the command line; `options` as they are written there."""
+    for name, path in files.items():
+        if name in OUTPUTS:
+            for other, read in files.items():
+                if other not in OUTPUTS and path.exists() and path.samefile(read):
+                    raise SetScoreError(f"{options[name]} is the file that is read, {read}. Name another one.")
+    for (first, path), (second, other) in combinations([item for item in files.items() if item[0] in OUTPUTS], 2):
+        if path.absolute() == other.absolute():
+            raise SetScoreError(f"{options[first]} and {options[second]} are the same file, {path}. Name two.")
+
+
+def _files(params: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
+    """Outputs, and whatever else on the command line names a file that is there."""
+    for name, value in params.items():
+        if isinstance(value, str | Path):
+            with suppress(OSError, ValueError):  # a text too long for a name, or with a NUL
+                if name in OUTPUTS or Path(value).is_file():
+                    yield name, Path(value)
