@@ -34,6 +34,7 @@ from setscore.records import LABEL_TEXTS, FloatArray, LabelSet
 from setscore.shortlist import shortlist_of
 from setscore.storage import SAVED, one_line, read_json, read_limited, write_bytes, write_json
 
+NOT_SAVED = (".yaml", ".yml", ".txt", ".csv")  # endings of label files
 FORMAT, FIRST_FORMAT = "setscore.classifier/2", "setscore.classifier/1"
 ENDING = ".safetensors"
 PACKED = ".zip"  # both files in one, to hand on
@@ -83,6 +84,8 @@ def load(path: str | Path, allow: Sequence[str] = ()) -> tuple[dict[str, Any], F
     """The parameters, and what was fitted or None. `allow` is the reader's consent, as in "remote-code"."""
     if Path(path).suffix == PACKED:
         return _load_packed(Path(path), allow)
+    if Path(path).suffix.lower() in NOT_SAVED:
+        raise DataFileError(f"{path} is no saved classifier, which is a .json file. Labels go with --labels.")
     content = read_json(path, FORMAT, FIRST_FORMAT)
     try:
         _check_fields(content, "", CONTENT, absent=("format", "learned", "identity", "readout", "arrays"))

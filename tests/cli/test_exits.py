@@ -68,6 +68,12 @@ MISTAKES = [
     (["-l", "surrogate.json"], "the label file surrogate.json is broken: the key 'oil\\ud800' holds a lone surrogate"),
     (["-l", "nested.json"], "the label file nested.json is broken: it is nested more than 64 levels deep"),
     (["--classifier", "nested-model.json"], "nested-model.json cannot be read as JSON: it is nested more than 64"),
+    (
+        ["--classifier", "labels.yaml"],
+        "labels.yaml is no saved classifier, which is a .json file. Labels go with --labels",
+    ),
+    (["-l", "oil; music"], "'oil; music' would be one label: labels are separated by commas, not by ';'."),
+    (["-l", "oil|music"], "'oil|music' would be one label: labels are separated by commas, not by '|'."),
     (["--classifier", "consent.json"], "consent.json: the field params.backbone must be a model without"),
     (
         ["--classifier", "model.json", "--allow", "remot-code"],
@@ -97,7 +103,7 @@ def test_a_label_longer_than_the_name_of_a_file_is_a_label():
     assert (code, list(json.loads(out)["probabilities"]), err) == (0, [label], "")
     code, out, err = invoke("classify", TEXT, "-l", "oil " * 600, "--format", "jsonl")
     assert (code, out) == (2, "")
-    assert err.startswith("error: question 0 takes ")
+    assert err.startswith("error: the question about 'oil oil ")
     assert err.endswith(" Shorten that label.\n")
 
 

@@ -38,7 +38,7 @@ def read_labels(path: str | Path) -> LabelSet:
 
 def _parse(suffix: str, content: str) -> Any:
     if suffix == ".txt":
-        return [line.strip() for line in content.splitlines() if line.strip()]
+        return _from_lines([line.strip() for line in content.splitlines() if line.strip()])
     if suffix == ".csv":
         return _from_csv(content)
     if suffix in (".yaml", ".yml"):
@@ -46,6 +46,16 @@ def _parse(suffix: str, content: str) -> Any:
     if suffix == ".json":
         return _from_structure(parse_json(content))
     raise DataFileError(f"a label file ends in {', '.join(LABEL_FILES)}; got {suffix or 'no ending'!r}.")
+
+
+def _from_lines(names: list[str]) -> list[str]:
+    """Names; lines that all look like `name: description` would be asked as they stand."""
+    if len(names) > 1 and all(": " in name for name in names):
+        raise DataFileError(
+            f"every line is like {brief(names[0])}, and a .txt file holds names alone. Call it .yaml for names with"
+            " descriptions."
+        )
+    return names
 
 
 def _from_csv(content: str) -> list[Label]:
@@ -75,11 +85,16 @@ def _from_csv(content: str) -> list[Label]:
 
 def _from_structure(value: Any) -> list[Label]:
     if isinstance(value, dict):
+        if str(value.get("format", "")).startswith("setscore.classifier/"):
+            raise DataFileError("this is a saved classifier, which has labels of its own: it goes with --classifier.")
         return [_from_pair(name_of(name), entry) for name, entry in value.items()]
     if value is None:
         raise DataFileError("the file is empty. Labels are a list, or a mapping of names to descriptions.")
     if not isinstance(value, list):
-        raise DataFileError(f"labels are a list or a mapping, got {type(value).__name__}.")
+        raise DataFileError(
+            f"labels are a list or a mapping, got {type(value).__name__}. Write a dash before each name, or name:"
+            " description."
+        )
     return [_from_record(entry) if isinstance(entry, dict) else Label(name_of(entry)) for entry in value]
 
 

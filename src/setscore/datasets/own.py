@@ -128,6 +128,11 @@ def parse_labels(text: str) -> LabelSet:
         return read_labels(text)
     if "," not in text and re.search(r"\.[A-Za-z]{2,5}$", text):
         raise LabelError(f"{brief(text)} looks like a file; a label file ends in {', '.join(LABEL_FILES)}.")
+    if "," not in text and (sign := re.search("[;|]", text)):
+        raise LabelError(
+            f"{brief(text)} would be one label: labels are separated by commas, not by {sign[0]!r}. A name that holds"
+            " it can stand in a file."
+        )
     return LabelSet.of([name.strip() for name in text.split(",")] if text.strip() else [])
 
 

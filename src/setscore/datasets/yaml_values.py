@@ -20,7 +20,8 @@ def parse_yaml(text: str, limits: Limits = LIMITS) -> Any:
         mark = error.problem_mark or error.context_mark
         where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         said = ", ".join(part for part in (error.context, error.problem) if part)
-        raise ValueError(one_line(ValueError(said + where))) from error
+        hint = ". Put a text that holds a colon in quotes" if "mapping values are not allowed" in said else ""
+        raise ValueError(one_line(ValueError(said + where + hint))) from error
     except yaml.YAMLError as error:
         raise ValueError(one_line(error)) from error
     except (AttributeError, LookupError, ArithmeticError) as error:  # `!!bool maybe`: PyYAML trusts a tag

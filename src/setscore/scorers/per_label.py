@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from setscore.backbones import Backbone, Embedder
-from setscore.errors import BackboneError, SetScoreError, TemplateError, unknown_name
+from setscore.errors import BackboneError, SetScoreError, TemplateError, brief, unknown_name
 from setscore.prompts import Template
 from setscore.records import BoolArray, FloatArray, LabelSet, Progress, Query, Scores, Slot, steps
 
@@ -51,11 +51,12 @@ class Reading:
 
 
 def document_room(
-    backbone: Backbone, queries: Sequence[Query], limit: int | None, *, places: Sequence[int] | None = None
+    backbone: Backbone, queries: Sequence[Query], limit: int | None, *, asked: Sequence[str] | None = None
 ) -> int:
     """Tokens left for a document beside the longest of `queries`, so that every label sees the same document part.
 
-    `limit` is the paper's budget for a document (600 tokens). `places` number the questions in an error.
+    `limit` is the paper's budget for a document (600 tokens). `asked` are labels, to name
+    the one whose question is too long.
     """
 
     def length(query: Query) -> int:
@@ -67,8 +68,9 @@ def document_room(
     longest = int(np.argmax(lengths))
     room = backbone.spec.context - backbone.spec.special_tokens - lengths[longest]
     if room < LEAST_ROOM:
+        question = f"question {longest}" if asked is None else f"the question about {brief(asked[longest])}"
         raise BackboneError(
-            f"question {places[longest] if places else longest} takes {lengths[longest]} of the"
+            f"{question} takes {lengths[longest]} of the"
             f" {backbone.spec.context} tokens that {backbone.spec.name} reads and leaves fewer than {LEAST_ROOM}"
             " for the document. Shorten that label."
         )
@@ -171,7 +173,7 @@ class PerLabelScorer:
                 " Put {document} first or use attention='exact'."
             )
         longest = [self.template.query("", texts[i]) for i in wide]
-        room = document_room(backbone, longest, self.reading.max_document_tokens, places=wide)
+        room = document_room(backbone, longest, self.reading.max_document_tokens, asked=[labels.names[i] for i in wide])
         if self.reading.overlap >= room:
             overlap = self.reading.overlap
             raise SetScoreError(f"windows of {room} tokens cannot overlap by {overlap}; choose a smaller overlap.")
