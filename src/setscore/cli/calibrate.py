@@ -194,14 +194,25 @@ def _remarks(fitted: SetScoreClassifier, scored: Scored, outcomes: Sequence[Outc
         yield f"blend: {blend.sentence()}, chosen on all of these documents, which flatters the cross-validated row."
     if cut := int(scored.truncated.sum()):
         yield f"{truncation(cut, len(scored))} Use --long-documents chunk to read them whole."
-    was, now = (100 * one.metrics["micro_f1"] for one in (outcomes[0], outcomes[-1]))
     if not scored.gold.any():
         yield "none of these documents has a gold label: all that can be learned from them is to predict nothing."
-    elif now < was and _seeks_micro_f1(fitted):
-        yield (
-            f"micro-F1 is {now:.1f} cross-validated and {was:.1f} with nothing fitted: look at the gold labels, or"
-            " label more documents before you use this fit."
-        )
+    elif (changes := _changes(fitted, *(one.metrics for one in (outcomes[0], outcomes[-1])))) and all(
+        now < was for _, was, now in changes
+    ):
+        told = ", ".join(f"{name} is {now:.1f} cross-validated and {was:.1f}" for name, was, now in changes)
+        few = fitting.few_documents(len(scored))
+        advice = "So few cannot show what a fit is worth: label more, or use the classifier without it."
+        if few is None:
+            advice = "Look at the gold labels, or label more documents before you use this fit."
+        yield f"{told} with nothing fitted. {advice}"
+
+
+def _changes(fitted: SetScoreClassifier, *metrics: Mapping[str, float]) -> list[tuple[str, float, float]]:
+    """What the fit aims at, before and after, in percent; nothing where it aims at no F1."""
+    aims = {"micro_f1": ("micro",), "macro_f1": ("macro",), "balanced": ("micro", "macro")}
+    names = aims.get(getattr(fitted.calibration_, "objective", ""), ())
+    before, after = ([100 * one[f"{name}_f1"] for name in names] for one in metrics)
+    return [(f"{name}-F1", was, now) for name, was, now in zip(names, before, after, strict=True)]
 
 
 def _seeks_micro_f1(fitted: SetScoreClassifier) -> bool:

@@ -29,9 +29,9 @@ def check_outputs(files: Mapping[str, Path], options: Mapping[str, str]) -> None
             for other, read in files.items():
                 if other not in OUTPUTS and path.exists() and path.samefile(read):
                     raise SetScoreError(f"{options[name]} is the file that is read, {read}. Name another one.")
-    for (first, path), (second, other) in combinations([item for item in files.items() if item[0] in OUTPUTS], 2):
-        if path.absolute() == other.absolute():
-            raise SetScoreError(f"{options[first]} and {options[second]} are the same file, {path}. Name two.")
+    for first, second in combinations([name for name in files if name in OUTPUTS], 2):
+        if files[first].absolute() == files[second].absolute():
+            raise SetScoreError(f"{options[first]} and {options[second]} are the same file, {files[first]}. Name two.")
 
 
 def _files(params: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
