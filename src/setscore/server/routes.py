@@ -7,6 +7,7 @@ from fastapi.responses import JSONResponse
 from starlette.responses import Response
 
 from setscore import __version__
+from setscore.classifier import SetScoreClassifier
 from setscore.records import Document
 from setscore.server import schemas, sentences
 from setscore.server.catalogue import check_size
@@ -64,9 +65,7 @@ def add(app: FastAPI, service: Service) -> None:
         return {
             "model_id": described.backbone if isinstance(described.backbone, str) else described.backbone.spec.name,
             "version": __version__,
-            "classifiers": {
-                name: {"labels": one.classes_.tolist(), "regime": one.regime} for name, one in served.items()
-            },
+            "classifiers": {name: about(one) for name, one in served.items()},
             "max_client_batch_size": service.limits.documents,
             "max_batch_tokens": service.limits.tokens,
             "max_labels": service.limits.labels,
@@ -86,3 +85,13 @@ def _document(given: str | schemas.DocumentIn) -> Document:
     if isinstance(given, str):
         return Document(given)
     return Document(given.text, given.id or "", None if given.candidates is None else tuple(given.candidates))
+
+
+def about(model: SetScoreClassifier) -> dict[str, Any]:
+    """Of a classifier: its labels, what it learned, and from which probability on each of its labels applies."""
+    thresholds = model.current_calibration().thresholds_.tolist()
+    return {
+        "labels": model.classes_.tolist(),
+        "regime": model.regime,
+        "thresholds": dict(zip(map(str, model.classes_), thresholds, strict=True)),
+    }
