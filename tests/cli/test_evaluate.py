@@ -230,7 +230,7 @@ def nearly_alike(folder, label, labelled):
         (
             (0, 5, 8),
             (),
-            r"micro-F1 is \d+\.\d cross-validated and \d+\.\d with nothing fitted\. So few cannot show what",
+            r"micro-F1 is \d+\.\d cross-validated and \d+\.\d with nothing fitted\. So few documents cannot tell",
         ),
         (
             (0, 5, 8),
@@ -694,7 +694,15 @@ def test_the_documents_that_were_decided_wrongly_are_listed(own, tmp_path):
     }
     assert "We, the jury, met." in found
     assert f"{len(found)} documents of 3 decided wrongly: m.csv" in err
-    assert (tmp_path / "cross.csv").read_text().startswith("id,text,missed,wrongly said")
+    assert (tmp_path / "cross.csv").read_text().startswith("id,text,missed,wrongly said,probabilities")
+    model = SetScoreClassifier.load(tmp_path / "c.json")
+    for row in rows:
+        sure = dict(part.rsplit(" ", 1) for part in row["probabilities"].split("|"))
+        assert set(sure) == gold[row["text"]] ^ said[row["text"]]
+        (answer,) = model.classify([row["text"]])
+        assert {name: float(value) for name, value in sure.items()} == {
+            name: pytest.approx(answer.probabilities[name], abs=0.006) for name in sure
+        }
 
 
 def test_mistakes_want_one_decision_for_each_document(own):

@@ -135,7 +135,7 @@ def calibrate(
     plain = not learns and classifier.blend is None and scored.config["model"] == BLENDS[SUGGESTED]
     if plain and _seeks_micro_f1(classifier):
         remarks += _suggested(scored, drawn, kind, list(outcomes.values())[-1])
-    write_mistakes(mistakes, drawn, list(outcomes.values())[-1].decisions)
+    write_mistakes(mistakes, drawn, list(outcomes.values())[-1])
     if curve is not None:
         _draw(curve, points, drawn.name)
     if json is not None:
@@ -201,7 +201,7 @@ def _remarks(fitted: SetScoreClassifier, scored: Scored, outcomes: Sequence[Outc
     ):
         told = ", ".join(f"{name} is {now:.1f} cross-validated and {was:.1f}" for name, was, now in changes)
         few = fitting.few_documents(len(scored))
-        advice = "So few cannot show what a fit is worth: label more, or use the classifier without it."
+        advice = "So few documents cannot tell which is better: label more."
         if few is None:
             advice = "Look at the gold labels, or label more documents before you use this fit."
         yield f"{told} with nothing fitted. {advice}"

@@ -172,7 +172,7 @@ def evaluate(
             else:
                 found = report_saved(ready, classifier, yardsticks=beside, with_oracles=whole, progress=told)
                 (dataset,), (outcome,) = ready.parts.values(), found.summaries[0].rows.values()
-                write_mistakes(mistakes, dataset, outcome.decisions)
+                write_mistakes(mistakes, dataset, outcome)
         made.append(paired(found, None, kinds[0]) if pairs or everything else found)
         if json is not None:
             _write(json, made, group_column)

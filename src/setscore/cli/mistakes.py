@@ -9,9 +9,9 @@ import typer
 from setscore.cli.console import remark
 from setscore.datasets import Dataset
 from setscore.errors import counted
-from setscore.records import BoolArray
+from setscore.experiments.scored import Outcome
 
-COLUMNS = ("id", "text", "missed", "wrongly said")
+COLUMNS = ("id", "text", "missed", "wrongly said", "probabilities")
 BETWEEN = "|"
 
 Mistakes = Annotated[
@@ -20,9 +20,10 @@ Mistakes = Annotated[
 ]
 
 
-def write_mistakes(path: Path | None, documents: Dataset, decisions: BoolArray | None) -> None:
+def write_mistakes(path: Path | None, documents: Dataset, outcome: Outcome) -> None:
     """A row for each document of which a label was missed or wrongly said, the most mistakes first; None: no file."""
-    if path is None or decisions is None:
+    decisions, probabilities = outcome.decisions, outcome.probabilities
+    if path is None or decisions is None or probabilities is None:
         return
     names = documents.labels.names
     wrong = decisions != documents.gold
@@ -35,5 +36,7 @@ def write_mistakes(path: Path | None, documents: Dataset, decisions: BoolArray |
                 BETWEEN.join(name for name, here in zip(names, wrong[row] & side, strict=True) if here)
                 for side in (documents.gold[row], decisions[row])
             )
-            writer.writerow([documents.ids[row], documents.texts[row], missed, said])
+            found = probabilities[row]
+            sure = BETWEEN.join(f"{name} {found[n]:.2f}" for n, name in enumerate(names) if wrong[row, n])
+            writer.writerow([documents.ids[row], documents.texts[row], missed, said, sure])
     remark(f"{counted(len(rows), 'document')} of {len(documents)} decided wrongly: {path}")

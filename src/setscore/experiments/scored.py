@@ -184,7 +184,7 @@ class Outcome:
     intervals  of `bootstrap`; oracles have none, nor what follows
     groups     of `by_group`, where the documents have groups
     labels     of `per_label_table`
-    decisions  [n, m], for paired tests
+    decisions, probabilities  [n, m], for paired tests and lists of mistakes
     """
 
     name: str
@@ -195,6 +195,7 @@ class Outcome:
     groups: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     labels: Sequence[Mapping[str, Any]] = ()
     decisions: BoolArray | None = field(default=None, repr=False, compare=False)
+    probabilities: FloatArray | None = field(default=None, repr=False, compare=False)
 
     def without_raw(self) -> dict[str, float]:
         """The metrics without "ece_raw", for scores that were no probabilities before calibration."""
@@ -209,7 +210,7 @@ def measure(
     groups = by_group(test.gold, decisions, test.groups) if test.groups else {}
     metrics = all_metrics(test.gold, decisions, probabilities)
     labels = per_label_table(test.gold, decisions, test.labels)
-    return Outcome(name, kind, choice, metrics, intervals, groups, labels, decisions)
+    return Outcome(name, kind, choice, metrics, intervals, groups, labels, decisions, probabilities)
 
 
 def fit(validation: Scored, test: Scored, kind: Kind) -> calibrations.Calibration:
