@@ -22,7 +22,11 @@ CASES = [
     ("/classify", {"documents": ["a"], "labels": {" oil": None}}, f"labels[' oil'] {NAMED}"),
     ("/classify", {"documents": ["a"], "labels": {"oil": ""}}, f"labels.oil {NAMED}"),
     ("/classify", {"documents": ["a"], "labels": {"oil": 3}}, "labels.oil must be a text."),
-    ("/classify", {"documents": ["a"], "labels": ["oil"]}, "labels must be an object."),
+    (
+        "/classify",
+        {"documents": ["a"], "labels": ["oil"]},
+        'labels must be an object, as in {"oil": null, "sports": "games and players"}.',
+    ),
     ("/classify", {"documents": ["a"], "threshold": 1.5}, "threshold must be at most 1."),
     ("/classify", {"documents": ["a"], "threshold": "high"}, "threshold must be a number."),
     ("/classify", {"documents": ["a"], "top_k": 1.5}, "top_k must be a whole number."),
@@ -36,7 +40,7 @@ CASES = [
     (
         "/classify",
         {"documents": ["a"], "competition": 0.5},
-        "the request has an unknown field 'competition'. Known: documents, threshold, top_k.",
+        "the request has an unknown field 'competition'. Known: classifier, documents, labels, threshold, top_k.",
     ),
     ("/explain", {"text": "  "}, "text must not be blank."),
     (

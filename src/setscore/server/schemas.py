@@ -1,6 +1,7 @@
 """The shapes of requests and answers. What the types allow is taken; all else is refused before anything is asked."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     BaseModel,
@@ -36,6 +37,7 @@ class Strict(BaseModel):
     """No field but those that are named."""
 
     model_config = ConfigDict(extra="forbid")
+    instead: ClassVar[Sequence[str]] = ()  # fields of other shapes of the same request
 
     @model_validator(mode="before")
     @classmethod
@@ -43,7 +45,7 @@ class Strict(BaseModel):
         """Says which fields there are where one is unknown."""
         strange = [name for name in value if name not in cls.model_fields] if isinstance(value, dict) else []
         if strange:
-            raise unknown_field(str(strange[0]), list(cls.model_fields))
+            raise unknown_field(str(strange[0]), [*cls.model_fields, *cls.instead])
         return value
 
 
@@ -56,8 +58,18 @@ class DocumentIn(Strict):
 
 
 Documents = Annotated[list[StrictStr | DocumentIn], Field(min_length=1, description="Texts, or objects with a text.")]
+
+
+def _pairs(value: object) -> object:
+    """A list of names is a natural guess, so the mistake shows how it is written."""
+    if isinstance(value, list):
+        raise mistake('must be an object, as in {"oil": null, "sports": "games and players"}')
+    return value
+
+
 Labels = Annotated[
     dict[Name, Name | None],
+    BeforeValidator(_pairs),
     Field(
         min_length=1,
         description="Names, each with a description or null.",
@@ -70,6 +82,7 @@ Labels = Annotated[
 class Asked(Strict):
     """Documents for the labels that the server was started with."""
 
+    instead: ClassVar[Sequence[str]] = ("labels", "classifier")
     documents: Documents
     threshold: Annotated[Share | None, Field(description="The probability from which a label applies.")] = None
     top_k: Count | None = None
@@ -78,6 +91,7 @@ class Asked(Strict):
 class AskedLabels(Asked):
     """Documents and the labels to ask of them."""
 
+    instead: ClassVar[Sequence[str]] = ()
     labels: Labels
     competition: Annotated[Share | None, Field(description="How much labels compete; 0 asks each on its own.")] = None
     label_text: Annotated[
@@ -96,6 +110,7 @@ class AskedLabels(Asked):
 class AskedClassifier(Asked):
     """Documents and the name of a classifier that the server was started with."""
 
+    instead: ClassVar[Sequence[str]] = ()
     classifier: Annotated[Name, Field(description="Its name, as /info lists it.")]
 
 
