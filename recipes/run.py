@@ -189,7 +189,7 @@ def to_make(rounds: dict[str, dict[str, Any]], start: tuple[str, Path] | None) -
 def training(
     arguments: argparse.Namespace, config: dict[str, Any], rounds: dict[str, dict[str, Any]], common: dict[str, Any]
 ) -> list[list[Stage]]:
-    """The rounds of the model, in order: runs that may go at once and their means, and means of what was made before."""
+    """The rounds of the model, in order: runs that may go at once, their means, and means of what was made before."""
     made = {"base": common["--base"], "small": arguments.teacher, **dict([arguments.start] if arguments.start else [])}
     found: list[list[Stage]] = []
     for together in waves(rounds):

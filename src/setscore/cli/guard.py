@@ -17,19 +17,18 @@ class Guarded(TyperCommand):
     """A command that ends before it begins where an output is one of its inputs, or another output."""
 
     def invoke(self, ctx: Any) -> Any:
-        options = {one.name: one.opts[0] for one in self.params if one.name is not None}
-        check_outputs(dict(_files(ctx.params)), options)
+        check_outputs(dict(_files(ctx.params)), {str(one.name): one.opts[0] for one in self.params})
         return super().invoke(ctx)
 
 
 def check_outputs(files: Mapping[str, Path], options: Mapping[str, str]) -> None:
-    """`files` by parameter, of the command line; `options` as they are written there."""
-    for name, path in files.items():
-        if name in OUTPUTS:
-            for other, read in files.items():
-                if other not in OUTPUTS and path.exists() and path.samefile(read):
-                    raise SetScoreError(f"{options[name]} is the file that is read, {read}. Name another one.")
-    for first, second in combinations([name for name in files if name in OUTPUTS], 2):
+    """`files` by parameter, `options` as they are written on the command line; `batch` checks its parts itself."""
+    outputs = [name for name in OUTPUTS if name in files and options[name].startswith("-")]
+    for name in outputs:
+        for other, read in files.items():
+            if other not in outputs and files[name].exists() and files[name].samefile(read):
+                raise SetScoreError(f"{options[name]} is the file that is read, {read}. Name another one.")
+    for first, second in combinations(outputs, 2):
         if files[first].absolute() == files[second].absolute():
             raise SetScoreError(f"{options[first]} and {options[second]} are the same file, {files[first]}. Name two.")
 
