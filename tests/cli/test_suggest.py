@@ -33,11 +33,25 @@ def folder(tmp_path_factory):
 
 
 def test_when_all_is_labelled_one_line_says_so(folder):
-    command = ("suggest", "--file", "labelled.csv", "--classifier", "model.json", "--output", "next.csv")
+    (folder / "all.txt").write_text("".join(f"{text}\n" for text, _ in ROWS), encoding="utf-8")
+    command = ("suggest", "--file", "all.txt", "--classifier", "model.json", "--output", "next.csv")
     code, out, _ = invoke(*command, folder=folder)
     assert code == 0
     assert out == "Nothing is left to label: all 10 documents are labelled already, or a copy of one that is.\n"
     assert not (folder / "next.csv").exists()
+
+
+def test_rows_with_labels_are_not_suggested(folder):
+    command = ("suggest", "--file", "labelled.csv", "--labels", "labels.yaml", "--output", "rest.csv")
+    code, _, err = invoke(*command, folder=folder)
+    assert code == 0
+    assert "8 documents of 10 left out: labelled already, in the column 'labels'." in " ".join(err.split())
+    with (folder / "rest.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["text"] for row in csv.DictReader(file)} == {text for text, labels in ROWS if not labels}
+    (folder / "rest.csv").write_text("text,labels\nWhere is it?,delivery\n", encoding="utf-8")
+    code, out, _ = invoke("suggest", "--file", "rest.csv", "--labels", "labels.yaml", folder=folder)
+    assert (code, out) == (0, "Nothing is left to label: every row of rest.csv has labels.\n")
+    (folder / "rest.csv").unlink()
 
 
 def test_what_is_not_labelled_is_suggested_and_can_be_filled_in(folder):

@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -18,7 +18,8 @@ from setscore.records import Document
 from setscore.suggesting import Suggestion
 
 TEXT_SHOWN = 60  # characters of a text in the table
-COLUMNS = ("id", "text", "labels", "in_doubt", "gain", "reasons")
+LABELS = "labels"  # the column to fill in
+COLUMNS = ("id", "text", LABELS, "in_doubt", "gain", "reasons")
 
 
 @options.grouped
@@ -26,7 +27,8 @@ def suggest(
     *,
     context: typer.Context,
     file: Annotated[
-        Path | None, typer.Option("--file", "-f", help="The documents to choose from, not labelled yet.")
+        Path | None,
+        typer.Option("--file", "-f", help="The documents to choose from; rows with labels are left out."),
     ] = None,
     labels: Labels = None,
     label_text: options.LabelText = None,
@@ -64,6 +66,9 @@ def suggest(
         _spare_labels(output)
     model = model_of(context, classifier, labels, asked, threshold=0.5, allow=allow, label_text=label_text)
     documents = _documents(file, Columns(text_column, id_column))
+    if not documents:
+        results.print(f"Nothing is left to label: every row of {literal(str(file))} has labels.")
+        return
     with progress() as bar:
         found = model.suggest(documents, n, progress=watch_steps(bar, "", "document"))
     if not found:
@@ -101,10 +106,19 @@ def _documents(file: Path, columns: Columns) -> list[Document]:
     problems = {row.number: row.problem or "" for row in rows if row.document is None}
     if problems:
         remark(left_out(problems, len(rows)))
-    documents = [Document(row.document.text, row.id) for row in rows if row.document is not None]
+    documents = [row for row in rows if row.document is not None]
     if not documents:
         raise DataFileError(f"{file} holds no documents.")
-    return documents
+    left = [row for row in documents if not _filled(row.values.get(LABELS))]
+    if labelled := len(documents) - len(left):
+        remark(
+            f"{counted(labelled, 'document')} of {len(documents)} left out: labelled already, in the column {LABELS!r}."
+        )
+    return [Document(row.document.text, row.id) for row in left if row.document is not None]
+
+
+def _filled(value: Any) -> bool:
+    return bool(value.strip() if isinstance(value, str) else value)
 
 
 def _show(found: Sequence[Suggestion], texts: dict[int, str]) -> None:
