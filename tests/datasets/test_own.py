@@ -59,6 +59,11 @@ def test_tsv_json_and_excel(put, put_workbook, labels):
     ("name", "content", "message"),
     [
         ("own.tsv", "text\ttags\na\toil\n", "{} has no column labels; its first row has ['text', 'tags']. Name yours"),
+        (
+            "own.csv",
+            "text,oil\na,1\n",
+            "{} has no column labels; its first line has ['text', 'oil']. A column for each",
+        ),
         ("own.tsv", "text\tlabels\na\toil\tx\n", "row 1 of {} has more cells than the header's 2; put a text that"),
         ("own.json", '{"text": "a"}', "a JSON file of documents is a list, but it begins with '{{'. One object a line"),
         ("own.json", "[7]", "row 1 of {} is 7, neither an object nor a text."),

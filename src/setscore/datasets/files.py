@@ -167,11 +167,11 @@ def jsonl_rows(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
 
 
 class MissingColumnError(DataFileError):
-    """A table has not all columns that were asked for; `absent` are the others."""
+    """A table has not all columns that were asked for: `absent` are those, `there` the ones that it has."""
 
-    def __init__(self, path: Path, absent: Sequence[str], there: str) -> None:
-        super().__init__(f"{path} has no column {', '.join(absent)}; {there}.")
-        self.absent = absent
+    def __init__(self, path: Path, absent: Sequence[str], where: str, there: Sequence[str]) -> None:
+        super().__init__(f"{path} has no column {', '.join(absent)}; {where} {brief(list(there))}.")
+        self.absent, self.there = absent, there
 
 
 def table_reader(lines: Iterable[str]) -> "csv.DictReader[str]":
@@ -198,7 +198,7 @@ def csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, str, dic
     try:
         header = list(reader.fieldnames or [])
         if absent := [column for column in columns if column not in header]:
-            raise MissingColumnError(path, absent, f"its first line has {brief(header)}")
+            raise MissingColumnError(path, absent, "its first line has", header)
         if (name := twice(header)) is not None:
             raise DataFileError(f"{path} has the column {brief(name)} twice. Rename one of them.")
         for number, row in enumerate(reader, start=1):
@@ -242,7 +242,7 @@ def parquet_rows(paths: Sequence[Path], columns: Sequence[str]) -> Iterator[tupl
 def _table(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
     with open_parquet(path) as file:
         if absent := [column for column in columns if column not in file.schema_arrow.names]:
-            raise MissingColumnError(path, absent, f"it has {brief(file.schema_arrow.names)}")
+            raise MissingColumnError(path, absent, "it has", file.schema_arrow.names)
         for batch in file.iter_batches(batch_size=BATCH):
             yield from batch.to_pylist()
 

@@ -24,7 +24,7 @@ def _table_rows(path: Path, columns: Sequence[str]) -> Rows:
     """Rows of the other formats that `setscore classify` reads; one that cannot be read is an error."""
     with open_table(path) as table:
         if table.header is not None and (absent := [column for column in columns if column not in table.header]):
-            raise MissingColumnError(path, absent, f"its first row has {brief(list(table.header))}")
+            raise MissingColumnError(path, absent, "its first row has", table.header)
         for record in table.records:
             where = f"row {record.number} of {path}"
             if record.problem is not None:
@@ -101,6 +101,8 @@ def load_files(
         if not {text_column, labels_column} & set(error.absent):
             raise
         remedy = "Name yours with --text-column and --labels-column, in Python text_column and labels_column."
+        if set(inventory.names) & set(error.there):
+            remedy = "A column for each label is not read: write a document's labels into one column, as in a|b."
         raise DataFileError(f"{error} {remedy}") from error
     read = [row for row in rows if not _marked(row[2], columns)]
     header = None if suffix in WITH_FIELDS or not rows else tuple(rows[0][2])
