@@ -69,13 +69,13 @@ def _pairs(value: object) -> object:
 
 Labels = Annotated[
     dict[Name, Name | None],
-    BeforeValidator(_pairs),
     Field(
         min_length=1,
         description="Names, each with a description or null.",
         examples=[{"oil": None}],
         json_schema_extra={"additionalProperties": False},  # names that are none
     ),
+    BeforeValidator(_pairs),
 ]
 
 
