@@ -196,23 +196,23 @@ def _remarks(fitted: SetScoreClassifier, scored: Scored, outcomes: Sequence[Outc
         yield f"{truncation(cut, len(scored))} Use --long-documents chunk to read them whole."
     if not scored.gold.any():
         yield "none of these documents has a gold label: all that can be learned from them is to predict nothing."
-    elif (changes := _changes(fitted, *(one.metrics for one in (outcomes[0], outcomes[-1])))) and all(
-        now < was for _, was, now in changes
-    ):
-        told = ", ".join(f"{name} is {now:.1f} cross-validated and {was:.1f}" for name, was, now in changes)
-        few = fitting.few_documents(len(scored))
-        advice = "So few documents cannot tell which is better: label more."
-        if few is None:
-            advice = "Look at the gold labels, or label more documents before you use this fit."
-        yield f"{told} with nothing fitted. {advice}"
+    elif worse := _worse(fitted, outcomes[0].metrics, outcomes[-1].metrics):
+        enough = fitting.few_documents(len(scored)) is None
+        advice = "Look at the gold labels, or label more documents before you use this fit."
+        yield f"{worse}. {advice if enough else 'So few documents cannot tell which is better: label more.'}"
 
 
-def _changes(fitted: SetScoreClassifier, *metrics: Mapping[str, float]) -> list[tuple[str, float, float]]:
-    """What the fit aims at, before and after, in percent; nothing where it aims at no F1."""
+def _worse(fitted: SetScoreClassifier, before: Mapping[str, float], after: Mapping[str, float]) -> str:
+    """A clause if every F1 that the fit aims at is lower than with nothing fitted; else nothing."""
     aims = {"micro_f1": ("micro",), "macro_f1": ("macro",), "balanced": ("micro", "macro")}
     names = aims.get(getattr(fitted.calibration_, "objective", ""), ())
-    before, after = ([100 * one[f"{name}_f1"] for name in names] for one in metrics)
-    return [(f"{name}-F1", was, now) for name, was, now in zip(names, before, after, strict=True)]
+    if not names or any(after[f"{name}_f1"] >= before[f"{name}_f1"] for name in names):
+        return ""
+    told = (
+        f"{name}-F1 is {100 * after[f'{name}_f1']:.1f} cross-validated and {100 * before[f'{name}_f1']:.1f}"
+        for name in names
+    )
+    return f"{', '.join(told)} with nothing fitted"
 
 
 def _seeks_micro_f1(fitted: SetScoreClassifier) -> bool:

@@ -15,7 +15,7 @@ from setscore.cli import options
 from setscore.cli.agreement import agreement
 from setscore.cli.blocks import awaited, blocks
 from setscore.cli.console import errors, remark
-from setscore.cli.output import Output, fitted_thresholds
+from setscore.cli.output import Output
 from setscore.cli.writers import Layout, Line, form_of
 from setscore.datasets import (
     DOCUMENT_FILES,
@@ -28,7 +28,7 @@ from setscore.datasets import (
     read_stream,
 )
 from setscore.errors import SetScoreError, counted, plural, truncation, unknown_name
-from setscore.predictions import Predictions
+from setscore.predictions import ZERO_SHOT, Predictions
 from setscore.records import Document, LabelSet
 
 SHORTEST = 20  # characters of a text whose language can be told
@@ -115,7 +115,7 @@ def classify(
     rows, total = _rows(texts, file, input_format, columns)
     tally = Tally(model.backbone)
     same = [name for name, column in (("id", id_column or "id"), ("text", text_column)) if name == column]
-    out = Output(Layout(form, with_text, top_k, same, fitted_thresholds(model)), output, total)
+    out = Output(Layout(form, with_text, top_k, same, _fitted_thresholds(model)), output, total)
     try:
         with out:
             for block in blocks(rows, len(names)):
@@ -213,6 +213,13 @@ def _standard_input() -> io.TextIOWrapper:
 
 def _looks_like_a_file(text: str) -> bool:
     return text == "-" or (Path(text).suffix in (*DOCUMENT_FILES, ".gz", ".xz") and not any(map(str.isspace, text)))
+
+
+def _fitted_thresholds(model: SetScoreClassifier) -> dict[str, float]:
+    """By label; none where nothing was fitted."""
+    if not hasattr(model, "fitted_") or model.regime == ZERO_SHOT:
+        return {}
+    return dict(zip(map(str, model.classes_), model.current_calibration().thresholds_.tolist(), strict=True))
 
 
 class Tally:

@@ -12,11 +12,10 @@ from typing import Any, Self, TextIO
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
-from setscore.classifier import SetScoreClassifier
 from setscore.cli.console import bar_of, errors
 from setscore.cli.writers import WRITERS, Layout, Line
 from setscore.errors import SetScoreError, counted
-from setscore.predictions import ZERO_SHOT, Predictions
+from setscore.predictions import Predictions
 from setscore.records import Progress
 
 
@@ -131,10 +130,3 @@ def _top(line: Line, most: int) -> Line:
     """With the `most` likeliest labels alone."""
     cut = line.prediction.top(most)
     return replace(line, prediction=cut, raw={name: value for name, value in line.raw.items() if name in cut.asked})
-
-
-def fitted_thresholds(model: SetScoreClassifier) -> dict[str, float]:
-    """By label; none where nothing was fitted."""
-    if not hasattr(model, "fitted_") or model.regime == ZERO_SHOT:
-        return {}
-    return dict(zip(map(str, model.classes_), model.current_calibration().thresholds_.tolist(), strict=True))
