@@ -109,7 +109,16 @@ ENGLISH_TEXTS = {
     "numbers": "3 14 15 92 65 35 89 79 32 38 46 26 43 38 32 79 50 28 84 19 71 69 39 93 75 10 58",
 }
 
-SHORT = ["Hola, gracias por todo.", "Bitte nicht!", "Où est la gare ?", "Привет, как дела?", "谢谢你的帮助", "ok", ""]
+TOO_SHORT = ["Bitte nicht!", "Où est la gare ?", "Merci beaucoup !", "Привет, как дела?", "谢谢你的帮助", "ok", ""]
+SHORT_FOREIGN = [
+    "Hola, gracias por todo, hasta mañana.", "Mein Paket ist leider nicht angekommen", "Mon colis n'est pas arrivé",
+    "Quiero que me devuelvan el dinero", "Il pacco non è ancora arrivato", "Het pakket is niet aangekomen",
+    "Mitt paket har inte kommit", "Nie otrzymałem jeszcze mojej paczki",
+]  # fmt: skip
+SHORT_ENGLISH = [
+    "Las Vegas, El Paso, Los Angeles", "no refund, no reply, no manners", "pizza con carne, 2 x cola, extra cheese", "mit die hard fan",
+    "se habla espanol? i do", "van der Berg & de la Cruz", "en-US es-MX fr-CA", "der, die, das: easy", "per diem non grata",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("language", FOREIGN)
@@ -123,8 +132,19 @@ def test_english_of_every_kind_passes(kind):
     assert not likely_not_english(f"{ENGLISH_TEXTS[kind]} " * 20)
 
 
-@pytest.mark.parametrize("text", SHORT)
-def test_short_texts_are_never_judged(text):
+@pytest.mark.parametrize("text", TOO_SHORT)
+def test_texts_of_some_words_are_never_judged(text):
+    assert not likely_not_english(text)
+
+
+@pytest.mark.parametrize("text", SHORT_FOREIGN)
+def test_a_short_text_with_function_words_of_another_language_alone_is_noticed(text):
+    assert likely_not_english(text)
+    assert not likely_not_english(f"{text} Please help me")
+
+
+@pytest.mark.parametrize("text", SHORT_ENGLISH)
+def test_short_english_with_some_foreign_words_passes(text):
     assert not likely_not_english(text)
 
 

@@ -2,7 +2,8 @@
 
 A warning on an English text is worse than none on a foreign one, so the test wants evidence of the other language:
 letters of another script, or several different function words of one language and hardly any of English. Lists,
-code and names have few function words of any language, and so pass. Short texts are never judged.
+code and names have few function words of any language, and so pass. A short text must have more of them and none of
+English; a text of up to four words is never judged.
 """
 
 import re
@@ -10,9 +11,10 @@ from collections import Counter
 
 READ = 4000  # characters at the beginning that are looked at
 LETTERS = 25  # of another script that a text has at least, and more of them than of Latin ones
-WORDS = 12  # that a text in Latin letters has at least
+LEAST, SHORT = 5, 12  # words: a text in Latin letters has at least so many, and is short below
 DIFFERENT = 3  # function words of the other language that occur in it, two of them longer than two letters
 SHARE = 0.15  # of its words that are such words
+SHARE_OF_SHORT = 0.3  # of a short text, in which two different ones longer than two letters are enough, or three
 TIMES = 4  # as many of them as of English ones, at least
 
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
@@ -91,17 +93,23 @@ def likely_not_english(text: str) -> bool:
     if others >= LETTERS and others > len(_LATIN.findall(start)):
         return True
     words = _WORD.findall(start)
-    if len(words) < WORDS:
+    if len(words) < LEAST:
         return False
-    # In small letters as they stand: a capital is more often a name, as in Los Angeles or Das Kapital.
+    short = len(words) < SHORT
+    # In small letters as they stand: a capital is more often a name, as in Los Angeles or Das Kapital. A short text
+    # has no word to spare, not even the first one.
+    known = [words[0].lower(), *words[1:]] if short else words
     found: dict[str, Counter[str]] = {}
-    for word in words:
+    for word in known:
         for language in _LANGUAGES.get(word, ()):
             found.setdefault(language, Counter())[word] += 1
     if not found:
         return False
     most = max(found.values(), key=Counter.total)
-    if len(most) < DIFFERENT or sum(len(word) > 2 for word in most) < DIFFERENT - 1:
-        return False
+    long = sum(len(word) > 2 for word in most)
     english = sum(word.lower() in ENGLISH for word in words)
+    if short:
+        return not english and max(long, len(most) - 1) >= 2 and most.total() >= SHARE_OF_SHORT * len(words)
+    if len(most) < DIFFERENT or long < DIFFERENT - 1:
+        return False
     return most.total() >= max(SHARE * len(words), TIMES * english)
