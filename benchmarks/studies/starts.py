@@ -24,7 +24,7 @@ if not __package__:  # run as a file
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.common import f1_pair, header, options, row
-from benchmarks.labelled import Labelled, labelled
+from benchmarks.labelled import Labelled, chosen, labelled
 from benchmarks.studies.few_documents import Method, calibrated, fit, not_fitting
 from setscore import SetScoreClassifier, readout
 from setscore.errors import SetScoreError
@@ -45,6 +45,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--save", type=Path, required=True, help="a folder for the answers of the model")
     parser.add_argument("--backbone", default="setscore-small")
+    parser.add_argument("--weights", type=Path, help="float weights of the recipe instead, on a GPU where there is one")
     parser.add_argument("--sets", nargs="+", default=PAPER_SETS)
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
     parser.add_argument("--draws", type=int, default=10)
@@ -52,10 +53,10 @@ def main(given: Sequence[str] | None = None) -> None:
     arguments = parser.parse_args(given)
     if len(arguments.sets) < 3:
         parser.error("at least three --sets are needed: a set's start is the mean of the others.")
+    backbone = chosen(arguments.backbone, arguments.weights)
     try:
         sets = {
-            name: labelled(name, arguments.data_dir, arguments.save, arguments.backbone, within=True)
-            for name in arguments.sets
+            name: labelled(name, arguments.data_dir, arguments.save, backbone, within=True) for name in arguments.sets
         }
     except SetScoreError as error:
         parser.error(str(error))
