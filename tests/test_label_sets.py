@@ -64,3 +64,23 @@ def test_an_unknown_candidate_of_a_large_inventory_is_a_short_message():
         " Known: topic number 0, "
     )
     assert len(str(error.value)) < 2_000
+
+
+@pytest.mark.parametrize(
+    ("names", "asked"),
+    [
+        (["late_delivery", "refund"], ["late delivery", "refund"]),
+        (["LateDelivery", "TechSupport", "refund"], ["Late Delivery", "Tech Support", "refund"]),
+        (["HTTPError", "userID", "B2BSales"], ["HTTP Error", "user ID", "B2B Sales"]),
+        (["JavaScript", "Python"], ["JavaScript", "Python"]),  # one name with capitals inside is a word
+        (["JavaScript", "TypeScript", "web pages"], ["JavaScript", "TypeScript", "web pages"]),
+        (["money-fx", "a_b c", "__"], ["money-fx", "a_b c", "__"]),
+    ],
+)
+def test_names_that_are_written_as_identifiers_are_asked_in_words(names, asked):
+    labels = LabelSet.of(names)
+    assert list(labels.names) == names
+    assert list(labels.texts) == asked
+    described = LabelSet.of(dict.fromkeys(names, "what it is"))
+    assert list(described.texts) == [f"{name} (what it is)" for name in asked]
+    assert set(described.asked_by("description").texts) == {"what it is"}

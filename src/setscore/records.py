@@ -32,6 +32,7 @@ Progress = Callable[[str, int, int], None]  # what is going on, how much of it i
 
 LABEL_TEXTS = ("both", "description", "name")  # what a question says of a label: both is "name (description)"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_HUMP = re.compile("(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z]{2,}$)|(?<=[A-Z])(?=[A-Z][a-z])")  # Tech|Support
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,25 @@ class Label:
     description: str | None = None
     parent: str | None = None
 
-    def text(self, by: str = "both") -> str:
-        """What a question says of it, one of LABEL_TEXTS; its name where it has no description."""
+    def text(self, by: str = "both", *, called: str | None = None) -> str:
+        """What a question says of it, one of LABEL_TEXTS; its name, or what it is `called`, without a description."""
+        name = self.name if called is None else called
         if not self.description or by == "name":
-            return self.name
-        return self.description if by == "description" else f"{self.name} ({self.description})"
+            return name
+        return self.description if by == "description" else f"{name} ({self.description})"
+
+
+def in_words(names: Sequence[str]) -> list[str]:
+    """Identifiers as people say them: late_delivery is "late delivery", and LateDelivery too if others look like it.
+
+    A single name with capitals inside is rather one word, such as JavaScript, and so is one beside names with spaces.
+    """
+    single = [not any(map(str.isspace, name.strip())) for name in names]
+    humps = all(single) and sum(bool(_HUMP.search(name)) for name in names) > 1
+    words = [
+        name.replace("_", " ").strip() or name if alone else name for name, alone in zip(names, single, strict=True)
+    ]
+    return [_HUMP.sub(" ", name) for name in words] if humps else words
 
 
 @dataclass(frozen=True)
@@ -90,7 +105,7 @@ class LabelSet:
         """The same, asked by its names, its descriptions or both; None leaves it as it is."""
         return self if text is None or text == self.label_text else LabelSet(self.labels, text)
 
-    @property
+    @cached_property
     def asked_as(self) -> str:
         """How labels are asked: by name where none has a description."""
         return self.label_text if any(label.description for label in self.labels) else "name"
@@ -152,8 +167,9 @@ class LabelSet:
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """What questions say of the labels."""
-        return tuple(label.text(self.label_text) for label in self.labels)
+        """What questions say of the labels. Names that are written as identifiers are put into words."""
+        called = in_words(self.names)
+        return tuple(label.text(self.label_text, called=name) for label, name in zip(self.labels, called, strict=True))
 
     @cached_property
     def _positions(self) -> dict[str, int]:
