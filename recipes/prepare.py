@@ -25,7 +25,6 @@ from tokenizers import Tokenizer
 from recipes import HERE, ROOT
 from recipes.files import json_lines, text_lines
 from recipes.overlap import N, copies, evaluation_ngrams, forbidden_wordings, normal
-from recipes.sets import judged_sets
 from recipes.sources import answers, inference, judged, labelled, natural, packages, running, titles, written
 from recipes.sources.phrases import common_phrases, count_phrases
 from recipes.sources.rows import FAMILIES, Label, Row
@@ -269,7 +268,6 @@ def assemble(rows: list[Row], areas: Sequence[Sequence[str]], tokenizer: Tokeniz
     def label_numbers(found: tuple[Label, ...]) -> list[int]:
         return [labels.setdefault(label, len(labels)) for label in found]
 
-    whole, near = judged_sets(rows, sources)
     lists = {
         "row_yes": [label_numbers(row.yes) for row in rows],
         "row_no": [label_numbers(row.no) for row in rows],
@@ -279,8 +277,6 @@ def assemble(rows: list[Row], areas: Sequence[Sequence[str]], tokenizer: Tokeniz
             [ask(question) for question in config["questions"]["any"] + config["questions"][family]]
             for family in FAMILIES
         ],
-        "sets": [label_numbers(tuple(each)) for each in whole],
-        "source_sets": near,
         "labels": [[texts.number(word) for word in label] for label in labels],
     }
     names = {row.name: n for n, row in enumerate(rows) if row.name}

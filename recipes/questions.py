@@ -15,7 +15,6 @@ from recipes.sources.rows import FAMILIES
 from recipes.store import PLACE, Ints, Store
 from recipes.vocabulary import Vocabulary
 
-NEAR = 8  # labels that are asked of one judged set
 LEAST_DOCUMENT = 12  # tokens; on a shorter text the sentence encoder's cosine says little
 
 Question = tuple[list[int], float]  # tokens, probability of yes
@@ -107,15 +106,10 @@ class Questions:
         return [(self._of_family(family), math.nan) for _ in range(2)]
 
     def told(self, row: int, count: int) -> tuple[list[Question], list[tuple[int, int]]]:
-        """Questions for a teacher: labels of a set that was judged for other texts of the row's source, or of any set.
+        """Labels of any set that name no topic, half of them of the row's family if that is one: for a teacher.
 
-        Those of any set name no topic, and half of them are of the row's family if that is one. Some of them are
-        written labels in two wordings; which questions mean the same is the second value.
+        Some of them are written labels in two wordings; which questions mean the same is the second value.
         """
-        near = self.store.source_sets[int(self.store.row_source[row])]
-        if len(near) and self.random.random() < self.config["near"]:
-            drawn = self.random.permutation(self.store.sets[pick(self.random, near)])[:NEAR]
-            return [(self.about("written", self._text(int(label))), math.nan) for label in drawn], []
         own, found, same = FAMILIES[int(self.store.row_family[row])], list[Question](), list[tuple[int, int]]()
         while len(found) < count and self.untopical:
             if len(self.family_labels["written"]) and self.random.random() < self.config["wordings"]:

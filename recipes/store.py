@@ -51,8 +51,6 @@ class Store:
     row_asks: Ragged  # text numbers, in pairs with 0 / 1
     row_questions: Ragged  # text numbers of wordings with PLACE
     family_questions: Ragged  # the same, by family
-    sets: Ragged  # label numbers of label sets that were judged whole
-    source_sets: Ragged  # numbers of those that were judged for texts of a source
     pool: Ints  # text numbers of phrases that could be labels
     topics: Ints  # [] how many of them, at the end, are topics of topics.yaml
     sources: tuple[str, ...]

@@ -220,31 +220,6 @@ def test_what_only_a_teacher_knows_is_left_open(store, tokenizer):
             assert all("a rude remark" in text or "number" in text for text in asked), "labels that name no topic"
 
 
-SET = (("wet streets", "the ground is wet"), ("planning a trip", "somebody wants to travel"), ("complaint", "a grudge"))
-
-
-def test_told_examples_ask_for_a_label_set_that_was_judged_for_texts_of_the_same_source(tokenizer):
-    texts = [f"{LONG}, station {n}" for n in (0, 1)]  # of the source weather
-    judged = [Row("written-judged-town", text, "written", SET[:1], SET[1:2], name="judged-town-1") for text in texts]
-    judged += [Row("written-judged-town", texts[0], "written", (), SET[2:], name="judged-town-1")]
-    judged += [Row("written-judged-town", "You are number 3", "written", (("a jibe",),), (), name="judged-town-2")]
-    store = assemble([*rows(), *judged], AREAS, tokenizer, CONFIG)
-    wordings = {
-        tokenizer.decode(store.texts[int(text)].tolist()) for label in store.sets[0] for text in store.labels[label]
-    }
-    assert wordings == {word for label in SET for word in label}
-    near = {source: store.source_sets[n].tolist() for n, source in enumerate(store.sources)}
-    assert near == {source: {"weather": [0], "task8": [1]}.get(source, []) for source in store.sources}
-    examples = make(store, tokenizer, near=1.0)
-    row = store.sources.index("weather")
-    example = examples.told(int(np.flatnonzero(store.row_source == row)[0]))
-    asked = tokenizer.decode(example.tokens)
-    assert len(example.slots) == 3
-    assert all(np.isnan(answer) for _, answer in example.slots)
-    assert all(any(word in asked for word in label) for label in SET)
-    assert make(store, tokenizer, near=0.0).told(int(np.flatnonzero(store.row_source == row)[0])).slots
-
-
 def test_told_examples_ask_what_names_no_topic_and_more_of_the_familys_own(store, tokenizer):
     """Two families have labels that name no topic: rude remarks, and numbers."""
     examples = make(store, tokenizer, exact=0.0, noise=0.0)
