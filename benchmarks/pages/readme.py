@@ -18,7 +18,9 @@ from typing import Any
 
 from benchmarks.common import RESULTS, ROOT, table, zero_shot
 from benchmarks.pages.weights import made_from
+from benchmarks.written import STRANGERS
 from setscore.backbones import backbone_spec, load_backbone
+from setscore.backbones.specs import DEFAULT_MODEL
 
 README = ROOT / "README.md"
 GPU_PAGE = ROOT / "docs" / "results" / "gpu.md"
@@ -89,7 +91,11 @@ def everyday_rows(one: Mapping[str, Any]) -> list[list[str]]:
         domains = {
             domain: row["micro_f1"]["value"] for domain, row in rows.items() if not domain.startswith(("mean", "worst"))
         }
-        made.append(range_row(f"{len(domains)} everyday domains, labels {way}, `{name}`", "zero-shot", domains))
+        for whose, wanted in (("by strangers", True), ("looked at while building", False))[
+            : 2 if name == DEFAULT_MODEL else 1
+        ]:
+            some = {domain: value for domain, value in domains.items() if (domain in STRANGERS) == wanted}
+            made.append(range_row(f"{len(some)} everyday domains {whose}, labels {way}, `{name}`", "zero-shot", some))
     return made
 
 
@@ -142,8 +148,8 @@ def size_block(found: Found) -> str:
     (negation, of_negation), (sarcasm, of_sarcasm) = (both_right(pairs[how]) for how in ("negation", "sarcasm"))
     return (
         f"- **Small**: {spec.parameters / 1e6:.0f} million parameters and {spec.context} tokens at a time, document and"
-        " question together (`setscore models`).\n  English only. Longer documents are read in overlapping windows; a"
-        " label that only one passage is about is often missed.\n"
+        " question together (`setscore models`).\n  English only. A label that only one passage of a longer document is"
+        " about is often missed\n  ([read passages](docs/how-to/documents.md#read-long-documents)).\n"
         f"- **Words before meaning**: of {of_negation} near pairs that differ by a negation, both texts are decided"
         f" right in {negation};\n  of {of_sarcasm} that differ by sarcasm, in {sarcasm}"
         " (`python benchmarks/studies/everyday.py`).\n"

@@ -48,11 +48,12 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--backbone", default="setscore-small", help="a name or place, as in `setscore models`")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--competition", type=float, nargs="*", default=[])
+    parser.add_argument("--long-documents", default="auto", help="how texts are read, as `setscore classify` has it")
     parser.add_argument("--data", type=Path, default=written.DATA, help="the folder of the texts")
     parser.add_argument("--limit", type=int, help="documents of each set, pairs and labels, for a quick look")
     parser.add_argument("--json", type=Path, help="write the numbers to this file too")
     arguments = parser.parse_args(given)
-    classify = partial(SetScoreClassifier, backbone=arguments.backbone)
+    classify = partial(SetScoreClassifier, backbone=arguments.backbone, long_documents=arguments.long_documents)
     result = {}
     for part in arguments.only:
         try:

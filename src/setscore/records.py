@@ -24,6 +24,7 @@ from setscore.errors import (
     plural,
     unknown_name,
 )
+from setscore.identifiers import in_words
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -32,7 +33,6 @@ Progress = Callable[[str, int, int], None]  # what is going on, how much of it i
 
 LABEL_TEXTS = ("both", "description", "name")  # what a question says of a label: both is "name (description)"
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_HUMP = re.compile("(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z]{2,}$)|(?<=[A-Z])(?=[A-Z][a-z])")  # Tech|Support
 
 
 @dataclass(frozen=True)
@@ -58,19 +58,6 @@ class Label:
         if not self.description or by == "name":
             return name
         return self.description if by == "description" else f"{name} ({self.description})"
-
-
-def in_words(names: Sequence[str]) -> list[str]:
-    """Identifiers as people say them: late_delivery is "late delivery", and LateDelivery too if others look like it.
-
-    A single name with capitals inside is rather one word, such as JavaScript, and so is one beside names with spaces.
-    """
-    single = [not any(map(str.isspace, name.strip())) for name in names]
-    humps = all(single) and sum(bool(_HUMP.search(name)) for name in names) > 1
-    words = [
-        name.replace("_", " ").strip() or name if alone else name for name, alone in zip(names, single, strict=True)
-    ]
-    return [_HUMP.sub(" ", name) for name in words] if humps else words
 
 
 @dataclass(frozen=True)
@@ -154,9 +141,9 @@ class LabelSet:
         if source is None:
             raise LabelError("no labels were given. Give a list of names, a dict {name: description} or Label objects.")
         if isinstance(source, str):
-            raise LabelError(
-                f"labels must be a list, got the one string {brief(source)}. Write labels=[{brief(source)}]."
-            )
+            file = source.lower().endswith(LABEL_FILES)
+            remedy = f"read_labels({brief(source)})" if file else f"[{brief(source)}]"
+            raise LabelError(f"labels must be a list, got the one string {brief(source)}. Write labels={remedy}.")
         if isinstance(source, Mapping):
             return cls(tuple(_label(name, value) for name, value in source.items()))
         return cls(tuple(entry if isinstance(entry, Label) else Label(entry) for entry in source))

@@ -17,7 +17,7 @@ import setscore
 ROOT = Path(setscore.__file__).parent
 
 LAYERS = (
-    ("errors", "records", "predictions"),
+    ("errors", "identifiers", "records", "predictions"),
     ("named", "prompts", "storage", "metrics", "competition", "logistic", "theory", "datasets", "estimators", "store"),
     ("encoders", "backbones"),
     ("shortlist", "scorers"),
@@ -34,6 +34,7 @@ LAYERS = (
 # the server.
 ALLOWED_WITHIN_A_LAYER = {
     ("records", "errors"),
+    ("records", "identifiers"),
     ("predictions", "errors"),
     ("predictions", "records"),
     ("encoders", "backbones"),

@@ -20,6 +20,7 @@ from setscore.errors import SetScoreError, unknown_name
 from setscore.prompts import Template
 from setscore.records import Progress
 from setscore.scorers import Reading
+from setscore.scorers.passages import passages
 from setscore.shortlist import Shortlist, shortlist_of
 
 DRAWN = 1024  # documents that are kept of all rows, by chance
@@ -125,12 +126,17 @@ def work(classifier: SetScoreClassifier, drawn: Drawn) -> Work:
     most = 1 if classifier.long_documents == "truncate" else spec.windows
     lengths = [min(len(counting.spans(text)), room * most) for text in drawn.texts]
     passes = float(np.mean([max(1, math.ceil(length / room)) for length in lengths]))
+    mean = read = float(np.mean(lengths))
+    if classifier.long_documents == "passages":  # each is one more pass; together they are the document once more
+        parts = [len(passages(text)) for text in drawn.texts]
+        passes += float(np.mean(parts))
+        read += float(np.mean([length * (count > 0) for length, count in zip(lengths, parts, strict=True)]))
     shortlist = None if classifier.shortlist is None else shortlist_of(classifier.shortlist)
     count = min(len(labels), shortlist.k) if isinstance(shortlist, Shortlist) else len(labels)
     forwards = scorers.make(classifier.scorer, template, reading).cost(count, shared=attention == "shared")
     questions = round(sum(asked) * count / len(labels))  # about one document
     written = questions if classifier.scorer == "per_label" else questions * forwards  # others ask all at once
-    usable, mean = drawn.rows - drawn.failed, float(np.mean(lengths))
+    usable = drawn.rows - drawn.failed
     return Work(
         rows=drawn.rows,
         failed=drawn.failed,
@@ -139,7 +145,7 @@ def work(classifier: SetScoreClassifier, drawn: Drawn) -> Work:
         document_tokens=mean,
         question_tokens=questions,
         forwards=round(usable * passes * forwards),
-        tokens=round(usable * (forwards * mean + passes * written)),
+        tokens=round(usable * (forwards * read + passes * written)),
         attention=attention,
     )
 

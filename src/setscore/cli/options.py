@@ -106,7 +106,12 @@ class Model:
     attention: Attention = "auto"
     verbalizer: Verbalizer = "yes/no"
     long_documents: Annotated[
-        str, typer.Option(help="truncate, chunk into overlapping windows, or auto.", rich_help_panel=METHOD)
+        str,
+        typer.Option(
+            help="truncate, chunk into overlapping windows, auto, or passages: as auto, and every passage of longer"
+            " texts on its own, which finds more and takes several times as long.",
+            rich_help_panel=METHOD,
+        ),
     ] = "auto"
     pool: Annotated[
         str, typer.Option(help="How windows become one score: logmeanexp, mean or max.", rich_help_panel=METHOD)

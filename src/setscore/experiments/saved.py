@@ -125,8 +125,8 @@ def title_of(config: Mapping[str, Any]) -> str:
     if config["verbalizer"] != "yes/no":
         words.append(str(config["verbalizer"]))
     words += [str(config[key]) for key in ("scorer", "blend") if key in config]
-    if config["long_documents"] == "chunk":
-        words.append("chunk")
+    if config["long_documents"] in ("chunk", "passages"):
+        words.append(config["long_documents"])
     if "shortlist" in config:
         words.append("shortlist " + ":".join(str(value) for value in config["shortlist"].values() if value is not None))
     return ", ".join(words)

@@ -165,7 +165,7 @@ def _reading(classifier: SetScoreClassifier, windows: int) -> dict[str, Any]:
         mode = "truncate"
     if mode == "truncate":
         return {"long_documents": mode}
-    most = {"windows": windows} if mode == "auto" else {}
+    most = {} if mode == "chunk" else {"windows": windows}
     return {"long_documents": mode, "pool": classifier.pool, "overlap": classifier.overlap} | most
 
 

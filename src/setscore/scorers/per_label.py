@@ -7,7 +7,8 @@ One short prompt per (document, label) pair, one masked position, and
 Every label is asked at the same place, so the scores do not depend on the order of the labels. Cost: one forward per
 pair with exact attention, one per document (or window of it) with shared attention.
 
-Before that, a document that is longer than a backbone can read is cut into windows; their scores are pooled.
+Before that, a document that is longer than a backbone can read is cut into windows; their scores are pooled. With
+`long_documents="passages"` the passages of each window are asked about, too.
 """
 
 from bisect import bisect_right
@@ -20,8 +21,9 @@ from setscore.backbones import Backbone, Embedder
 from setscore.errors import BackboneError, SetScoreError, TemplateError, brief, unknown_name
 from setscore.prompts import Template
 from setscore.records import BoolArray, FloatArray, LabelSet, Progress, Query, Scores, Slot, steps
+from setscore.scorers.passages import passages, with_passages
 
-LONG_DOCUMENTS = ("auto", "truncate", "chunk")
+LONG_DOCUMENTS = ("auto", "truncate", "chunk", "passages")
 POOLS = ("max", "mean", "logmeanexp")
 LEAST_ROOM = 16  # a document part shorter than this says nothing
 MOST_TOKENS_OF_A_CHARACTER = 4  # canonical decomposition and UTF-8 bytes both stop at four
@@ -34,7 +36,10 @@ LONGEST = 256  # label texts whose tokens are counted, beside those that are ask
 
 @dataclass(frozen=True)
 class Reading:
-    """How documents are read: see `SetScoreClassifier`. "auto" truncates where all labels stand in one prompt."""
+    """How documents are read: see `SetScoreClassifier`. "auto" truncates where all labels stand in one prompt.
+
+    "passages" cuts as "auto" does.
+    """
 
     long_documents: str = "auto"
     pool: str = "logmeanexp"
@@ -185,22 +190,24 @@ class PerLabelScorer:
         step = steps(progress, "scoring", len(documents))
         for block in _blocks(documents, int(scored.sum(axis=1).max(initial=1))):
             queries: list[Query] = []
-            places: list[tuple[int, list[int], int]] = []  # document, its labels, how many windows
+            places: list[tuple[int, list[int], int, int]] = []  # document, its labels, how many windows and texts
             for row in block:
                 most = backbone.spec.windows
                 windows, truncated[row] = read_document(backbone, documents[row], self.reading, room=room, most=most)
-                asked = np.flatnonzero(scored[row]).tolist()
-                queries += [self.template.query(window, texts[i]) for window in windows for i in asked]
-                places.append((row, asked, len(windows)))
-            forwards += sum(count * self.cost(len(asked), shared=shared) for _, asked, count in places)
+                asked, pieces = np.flatnonzero(scored[row]).tolist(), windows
+                if self.reading.long_documents == "passages":
+                    pieces = [*windows, *(passage for window in windows for passage in passages(window))]
+                queries += [self.template.query(text, texts[i]) for text in pieces for i in asked]
+                places.append((row, asked, len(windows), len(pieces)))
+            forwards += sum(count * self.cost(len(asked), shared=shared) for _, asked, _, count in places)
             found, read = (backbone.log_odds(queries), []) if reader is None else reader.read(queries)
             answers, embedded = iter(np.array([float(answer[0]) for answer in found])), iter(read)
-            for row, asked, count in places:
+            for row, asked, cut, count in places:
                 if reader is not None and asked:
                     seen = [next(embedded) for _ in range(count * len(asked))]
-                    vectors[row] = np.mean(seen[:: len(asked)], axis=0)
-                parts = np.fromiter(answers, dtype=np.float64, count=count * len(asked))
-                log_odds[row, asked] = pool_windows(parts.reshape(count, len(asked)), self.reading.pool)
+                    vectors[row] = np.mean(seen[: cut * len(asked) : len(asked)], axis=0)
+                parts = np.fromiter(answers, dtype=np.float64, count=count * len(asked)).reshape(count, len(asked))
+                log_odds[row, asked] = with_passages(pool_windows(parts[:cut], self.reading.pool), parts[cut:])
             step(len(block))
         return Scores(log_odds, scored, truncated, forwards, vectors=_unit(vectors, len(documents)))
 

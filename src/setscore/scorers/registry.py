@@ -40,6 +40,10 @@ def make(name: str, template: Template, reading: Reading, learned: Mapping[str, 
         if given:
             raise SetScoreError(f"the scorer per_label has no options, got {name.partition('?')[2]!r}.")
         return PerLabelScorer(template, reading)
+    if reading.long_documents == "passages":
+        raise SetScoreError(
+            f"long_documents='passages' asks label by label: it needs the scorer per_label, not {base}."
+        )
     home, kind_name = SCORERS[base]
     kind = getattr(importlib.import_module(home), kind_name)
     known = {entry.name: entry for entry in fields(kind) if entry.name not in _NOT_OPTIONS}

@@ -15,7 +15,6 @@ from setscore.backbones import split_name
 from setscore.baselines import BASELINES, TRAINED
 from setscore.calibration import make as make_calibration
 from setscore.classifier import SetScoreClassifier
-from setscore.datasets.labels import LABEL_FILES
 from setscore.errors import DataFileError, SetScoreError, brief, unknown_name
 from setscore.experiments.protocol import PROTOCOLS, Protocol, protocol
 from setscore.prompts import Template
