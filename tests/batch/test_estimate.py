@@ -1,5 +1,6 @@
 """What an estimate says is what a batch then does."""
 
+import json
 import re
 import time
 from pathlib import Path
@@ -32,6 +33,20 @@ def test_rows_and_forwards_are_those_of_the_batch(source, tmp_path, attention, l
     done = run_batch(model, str(source), str(tmp_path / "out.jsonl"), limit=limit)
     assert (estimated.rows, estimated.forwards) == (done.rows, done.forwards)
     assert estimated.attention == attention
+
+
+@pytest.mark.parametrize("attention", ["shared", "exact"])
+def test_passages_are_counted(tmp_path, attention):
+    sentence = "All who were asked came to the hall on time and stayed until the very last of them had spoken. "
+    (tmp_path / "long.jsonl").write_text("".join(json.dumps({"text": sentence * n}) + "\n" for n in (1, 5, 9)))
+    both = [
+        SetScoreClassifier(LABELS, backbone=FakeBackbone(attention), long_documents=m) for m in ("auto", "passages")
+    ]
+    plain, read = (work(model, draw(found(tmp_path / "long.jsonl"))) for model in both)
+    done = run_batch(both[1], str(tmp_path / "long.jsonl"), str(tmp_path / "out.jsonl"))
+    assert read.forwards == done.forwards > plain.forwards
+    assert read.document_tokens == plain.document_tokens
+    assert read.tokens > plain.tokens
 
 
 def test_tokens_are_those_that_the_model_computes(tmp_path):
