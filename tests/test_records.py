@@ -47,6 +47,10 @@ def test_labels_from(source, names, texts):
         ([], "there are no labels. Give at least one, for example labels=['oil', 'sports']."),
         ({}, "there are no labels. Give at least one, for example labels=['oil', 'sports']."),
         ("oil", "labels must be a list, got the one string 'oil'. Write labels=['oil']."),
+        (
+            "Labels.YAML",
+            "labels must be a list, got the one string 'Labels.YAML'. Write labels=read_labels('Labels.YAML').",
+        ),
         (["oil", "sports", "oil"], "label 'oil' is listed twice, at 0 and 2. Remove one of them. Labels count from 0."),
         (["oil", " oil "], "label ' oil ' is listed twice, at 0 and 1. Remove one of them. Labels count from 0."),
         (["oil", ""], "the name of label 1 is empty or blank. Labels count from 0."),

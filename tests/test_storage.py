@@ -11,6 +11,7 @@ from setscore.storage import (
     encoding_of,
     listed,
     load_json,
+    near_file,
     one_line,
     parse_json,
     read_json,
@@ -123,3 +124,20 @@ def test_what_a_message_lists_or_passes_on():
     assert listed(["a", 7]) == "'a', 7"
     assert one_line(ValueError("a\n  b\n")) == "a b"
     assert len(one_line(ValueError("x" * 10_000))) == 301
+
+
+@pytest.mark.parametrize(
+    ("asked", "question"),
+    [
+        ("post.csv", " Did you mean '{}/posts.csv'?"),
+        ("posts.cvs", " Did you mean '{}/posts.csv'?"),
+        ("posts.csv", ""),  # it is there
+        ("folder.cs", ""),  # a folder is no file
+        ("something else", ""),
+        ("nowhere/post.csv", ""),
+    ],
+)
+def test_a_file_that_is_not_there_may_have_a_neighbour(tmp_path, asked, question):
+    (tmp_path / "posts.csv").write_text("")
+    (tmp_path / "folder.csv").mkdir()
+    assert near_file(tmp_path / asked) == question.replace("{}", str(tmp_path))

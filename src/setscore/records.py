@@ -32,6 +32,7 @@ IntArray = npt.NDArray[np.int64]
 Progress = Callable[[str, int, int], None]  # what is going on, how much of it is done, and of how much
 
 LABEL_TEXTS = ("both", "description", "name")  # what a question says of a label: both is "name (description)"
+LABEL_FILES = (".txt", ".csv", ".yaml", ".yml", ".json")  # how a file with an inventory ends
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

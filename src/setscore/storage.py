@@ -16,10 +16,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from setscore.errors import DataFileError, brief
+from setscore.errors import DataFileError, brief, nearest
 from setscore.records import text_problem
 
 MIB = 2**20
+NEIGHBOURS = 10_000  # files of a folder that are compared with one that is not there
 
 
 @dataclass(frozen=True)
@@ -99,9 +100,22 @@ def load_json(path: str | Path, limits: Limits = ROW) -> Any:
         with Path(path).open("rb") as file:
             return parse_json(decoded(read_limited(file, limits)), limits)
     except OSError as error:
-        raise DataFileError(f"the file {path} cannot be read: {error.strerror}.") from error
+        raise DataFileError(f"the file {path} cannot be read: {error.strerror}.{near_file(path)}") from error
     except ValueError as error:
         raise DataFileError(f"{path} cannot be read as JSON: {one_line(error)}") from error
+
+
+def near_file(path: str | Path) -> str:
+    """A question, with a blank before it, if a file that is not there has a neighbour of a similar name; else none."""
+    path = Path(path)
+    try:
+        if path.exists():
+            return ""
+        names = [one.name for one in islice(path.parent.iterdir(), NEIGHBOURS) if one.is_file()]
+    except OSError:
+        return ""
+    near = nearest(path.name, sorted(names))
+    return f" Did you mean {str(path.with_name(near))!r}?" if near else ""
 
 
 def read_limited(file: BinaryIO, limits: Limits = ROW) -> bytes:

@@ -123,6 +123,11 @@ def test_options_reach_the_classifier():
             "error: competition lies between 0 (independent) and 1 (one label), ",
         ),
         ([OIL, "-l", "oil", "--top-k", "0"], "Invalid value for '--top-k'"),
+        ([OIL, "-l", "oil", "--threshold", "high"], "'--threshold': Input should be a valid number, got 'high'. "),
+        ([OIL, "-l", "oil", "--threshold", "0,4"], "Input should be a valid number, got '0,4'. Write 0.4."),
+        ([OIL, "-l", "oil", "--competition", ",25"], "Input should be a valid number, got ',25'. Write 0.25."),
+        ([OIL, "-l", "oil", "--threshold", "1,000"], "Input should be a valid number, got '1,000'. "),
+        ([OIL, "-l", "oil", "--top-k", "2,5"], "Input should be a valid integer, got '2,5'. "),
         (
             [OIL, "-l", "oil", "--allow", "pickle"],
             "error: --allow is for --classifier; with --backbone write hf:<id>?allow=remote-code.\n",
@@ -146,6 +151,28 @@ def test_mistakes_of_a_user(tmp_path, arguments, message):
     code, out, err = classify(*arguments, folder=tmp_path)
     assert (code, out) == (2, "")
     assert message in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-f", "post.csv"], "the file post.csv cannot be read: No such file or directory. Did you mean 'posts.csv'?"),
+        (["-f", "empty.csv"], "empty.csv: the CSV is empty. Its first line must name the columns."),
+        (["-f", "header.csv"], "header.csv holds no documents. Give a --file with at least one row."),
+        (["-f", "blank.txt"], "blank.txt holds no documents. Give a --file with at least one row."),
+        (
+            ["-f", "posts.csv", "--text-column", "body"],
+            "posts.csv: the CSV header has no column 'body'; it has ['text']. Name the column with the texts"
+            " (--text-column).",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(tmp_path, arguments, message):
+    files = {"posts.csv": "text\nOil.\n", "empty.csv": "", "header.csv": "text\n", "blank.txt": ""}
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    code, out, err = classify("-l", "oil", *arguments, "--format", "csv", folder=tmp_path)
+    assert (code, out, err) == (2, "", f"error: {message}\n")
 
 
 def test_a_bad_row_fails_alone(tmp_path):
@@ -185,7 +212,7 @@ def test_an_id_column_that_is_named_must_be_there(folder):
     code, out, err = classify("-f", "documents.csv", "-l", "oil", "--id-column", "key", folder=folder)
     assert (code, out) == (2, "")
     message = "the CSV header has no column 'key'; it has ['id', 'text']. Name the column with the ids (--id-column)."
-    assert err == f"error: {message}\n"
+    assert err == f"error: documents.csv: {message}\n"
     code, out, _ = classify(
         "-f", "documents.jsonl", "-l", "oil", "--id-column", "key", "--format", "jsonl", folder=folder
     )

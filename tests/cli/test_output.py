@@ -304,4 +304,4 @@ def test_what_was_written_before_an_error_stays_and_can_be_read(tmp_path, monkey
     (tmp_path / "rows.csv").write_text('text\nOil.\nTea.\n"never closed')
     code, _, err = classify("-f", "rows.csv", "-l", "oil", "--format", "json", "-o", "out.json", folder=tmp_path)
     assert (code, [record["id"] for record in json.loads((tmp_path / "out.json").read_text())]) == (2, ["1", "2"])
-    assert err.startswith("2 rows written to out.json.\nerror: the CSV is broken after row 2")
+    assert err.startswith("2 rows written to out.json.\nerror: rows.csv: the CSV is broken after row 2")

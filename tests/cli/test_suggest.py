@@ -5,6 +5,8 @@ import csv
 import pytest
 from commands import invoke
 
+from setscore.cli.suggest import COLUMNS
+
 ROWS = [
     ("The parcel never came.", "delivery"),
     ("You charged me twice.", "billing"),
@@ -65,6 +67,19 @@ def test_what_is_not_labelled_is_suggested_and_can_be_filled_in(folder):
         (row,) = csv.DictReader(file)
     assert (row["text"], row["labels"]) == ("The van left a box at the wrong door.", "")
     (folder / "next.csv").unlink()
+
+
+def test_who_calibrates_with_what_was_suggested_is_told_that_it_is_hard(folder):
+    rows = [(number, text, labels, "", "1.0", "doubtful") for number, (text, labels) in enumerate(ROWS)]
+    with (folder / "filled.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([COLUMNS, *rows])
+    told = (
+        "`setscore suggest` picked these documents because they are hard, so this report's numbers are usually lower"
+        " than on others. Measure with `setscore evaluate --classifier` on documents drawn at random."
+    )
+    for file, times in (("filled.csv", 1), ("labelled.csv", 0)):
+        code, _, err = invoke("calibrate", "--file", file, "--labels", "labels.yaml", folder=folder)
+        assert (code, err.count(told)) == (0, times)
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,13 @@ def test_candidates(rows, name, content, candidates):
         ("a.txt", b" \t\n", "is empty or blank"),
         ("a.txt", b"a\xff\n", SURROGATE.format(1)),
         ("a.csv", b"x,,\n", "is empty or blank"),
-        ("a.csv", b"x\n", "is None, not a text"),
+        (
+            "a.csv",
+            b"x\n",
+            "has 1 cell in place of the header's 3, and none in the column 'text'; is it cut off, or is another sign"
+            " between its cells?",
+        ),
+        ("a.csv", b"x;bad\n", "has 1 cell in place of the header's 3, and none in the column 'text'; is it cut off, "),
         ("a.csv", b"x,bad,,more\n", "has more cells than the header's 3; put a text that contains commas in quotes"),
         ("a.csv", b"x,\xffbad,\n", SURROGATE.format(0)),
         ("a.csv", b"\xff,bad,\n", "has an id that " + SURROGATE.format(0)),
@@ -159,13 +165,13 @@ def test_a_bad_row_keeps_its_id(rows):
         (
             "a.csv",
             "body,id\none,1\n",
-            "the CSV header has no column 'text'; it has ['body', 'id']. Name the column with the texts (--text-column).",  # noqa: E501
+            "{}: the CSV header has no column 'text'; it has ['body', 'id']. Name the column with the texts (--text-column).",  # noqa: E501
         ),
-        ("a.csv", "", "the CSV is empty: its first line names the columns."),
-        ("a.csv", "text,id,text\none,1,two\n", "the CSV has the column 'text' twice. Rename one of them."),
-        ("a.csv", 'text\none\n"two\nthree\n', "the CSV is broken after row 1: unexpected end of data"),
-        ("a.csv", 'text\n"one"x\n', "the CSV is broken after row 0: ',' expected after '\"'"),
-        ("a.csv", '"text\none\n', "the CSV is broken after row 0: unexpected end of data"),
+        ("a.csv", "", "{}: the CSV is empty. Its first line must name the columns."),
+        ("a.csv", "text,id,text\none,1,two\n", "{}: the CSV has the column 'text' twice. Rename one of them."),
+        ("a.csv", 'text\none\n"two\nthree\n', "{}: the CSV is broken after row 1: unexpected end of data"),
+        ("a.csv", 'text\n"one"x\n', "{}: the CSV is broken after row 0: ',' expected after '\"'"),
+        ("a.csv", '"text\none\n', "{}: the CSV is broken after row 0: unexpected end of data"),
         ("a.docx", "[]", "a file of documents ends in .txt, .csv, .tsv, .jsonl, .json, .parquet, .xlsx; got 'a.docx'."),
         (
             "notes",
@@ -174,10 +180,10 @@ def test_a_bad_row_keeps_its_id(rows):
         ),
     ],
 )
-def test_files_refused(rows, name, content, message):
+def test_files_refused(rows, tmp_path, name, content, message):
     with pytest.raises(DataFileError) as error:
         rows(name, content)
-    assert str(error.value) == message
+    assert str(error.value) == message.replace("{}", str(tmp_path / name))
 
 
 def test_missing_file(tmp_path):

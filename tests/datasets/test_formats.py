@@ -110,8 +110,11 @@ def test_other_sheets_are_told(put_workbook):
     ("cells", "message"),
     [
         ([], "the first sheet of {} is empty: its first row names the columns."),
-        ([["body"], ["x"]], "the sheet has no column 'text'; it has ['body']. Name the column with the texts (--text"),
-        ([["text", "text"], ["x", "y"]], "the sheet has the column 'text' twice. Rename one of them."),
+        (
+            [["body"], ["x"]],
+            "{}: the sheet has no column 'text'; it has ['body']. Name the column with",
+        ),
+        ([["text", "text"], ["x", "y"]], "{}: the sheet has the column 'text' twice. Rename one of them."),
     ],
 )
 def test_sheets_refused(put_workbook, cells, message):
@@ -180,17 +183,17 @@ def test_a_missing_file_is_the_same_line_for_all(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.json", "", "a JSON file of documents is a list, but it is empty. One object a line is .jsonl."),
-        ("a.json", ' {"a": 1}', "a JSON file of documents is a list, but it begins with '{'. One object a line"),
-        ("a.json", "[", "the JSON is broken after row 0: Expecting value"),
-        ("a.json", '["a"', "the JSON is broken after row 1: the list is cut off"),
-        ("a.json", '["a" "b"]', "the JSON is broken after row 1: expected ',' or ']', got '\"'"),
-        ("a.json", '["a",]', "the JSON is broken after row 1: Expecting value"),
-        ("a.json", '["a", {"text": "b]', "the JSON is broken after row 1: Unterminated string starting at"),
-        ("a.json", '["a"] x', "the JSON is broken after row 1: the list has ended, but 'x' follows"),
-        ("a.json", '["a", ' + "[" * 100_000, "the JSON is broken after row 1: it is nested more than 64 levels deep"),
-        ("a.tsv", 'text\n"one" two\n', "the TSV is broken after row 0: a cell that begins with a quotation mark must"),
-        ("a.tsv", "body\tid\none\t1\n", "the TSV header has no column 'text'; it has ['body', 'id']. Name the column"),
+        ("a.json", "", "{}: a JSON file of documents is a list, but it is empty. One object a line is .jsonl."),
+        ("a.json", ' {"a": 1}', "{}: a JSON file of documents is a list, but it begins with '{'. One object a line"),
+        ("a.json", "[", "{}: the JSON is broken after row 0: Expecting value"),
+        ("a.json", '["a"', "{}: the JSON is broken after row 1: the list is cut off"),
+        ("a.json", '["a" "b"]', "{}: the JSON is broken after row 1: expected ',' or ']', got '\"'"),
+        ("a.json", '["a",]', "{}: the JSON is broken after row 1: Expecting value"),
+        ("a.json", '["a", {"text": "b]', "{}: the JSON is broken after row 1: Unterminated string starting at"),
+        ("a.json", '["a"] x', "{}: the JSON is broken after row 1: the list has ended, but 'x' follows"),
+        ("a.json", '["a", ' + "[" * 100_000, "{}: the JSON is broken after row 1: it is nested more than 64 levels"),
+        ("a.tsv", 'text\n"one" two\n', "{}: the TSV is broken after row 0: a cell that begins with a quotation mark"),
+        ("a.tsv", "body\tid\none\t1\n", "{}: the TSV header has no column 'text'; it has ['body', 'id']. Name the"),
         ("a.csv.gz", b"no gzip", "{} is truncated or damaged (Not a gzipped file (b'no')). Fetch it again."),
         ("a.txt.gz", gzip.compress(b"one\n" * 999, mtime=0)[:-9], "{} is truncated or damaged (Compressed file ended"),
         ("a.txt", "one".encode("utf-16") + b"\x00", "{} is not UTF-16-LE: truncated data. Save it as UTF-8."),

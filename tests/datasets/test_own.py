@@ -65,7 +65,7 @@ def test_tsv_json_and_excel(put, put_workbook, labels):
             "{} has no column labels; its first line has ['text', 'oil']. A column for each",
         ),
         ("own.tsv", "text\tlabels\na\toil\tx\n", "row 1 of {} has more cells than the header's 2; put a text that"),
-        ("own.json", '{"text": "a"}', "a JSON file of documents is a list, but it begins with '{{'. One object a line"),
+        ("own.json", '{"text": "a"}', "{}: a JSON file of documents is a list, but it begins with '{{'. One object a"),
         ("own.json", "[7]", "row 1 of {} is 7, neither an object nor a text."),
         ("own.json", '["a"]', "1 row cannot be used: row 1 of {} has no field text, labels; it has none."),
     ],

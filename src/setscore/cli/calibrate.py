@@ -13,6 +13,7 @@ from setscore.classifier import SetScoreClassifier
 from setscore.cli import options
 from setscore.cli.console import abstained, literal, progress, remark, results, show_labels, show_outcomes, watch_steps
 from setscore.cli.mistakes import Mistakes, write_mistakes
+from setscore.cli.suggest import wrote
 from setscore.datasets import Dataset, find_source, load_dataset
 from setscore.ensemble import BLENDS, blend_of
 from setscore.errors import DataFileError, SetScoreError, counted, plural, truncation
@@ -132,6 +133,7 @@ def calibrate(
             f"{empty} of {counted(len(drawn), 'document')} {plural(empty, 'has', 'have')} no label and taught that none"
             " applies. If nobody has looked at them yet, leave them out."
         )
+    remarks += _picked(own.file)
     plain = not learns and classifier.blend is None and scored.config["model"] == BLENDS[SUGGESTED]
     if plain and _seeks_micro_f1(classifier):
         remarks += _suggested(scored, drawn, kind, list(outcomes.values())[-1])
@@ -200,6 +202,14 @@ def _remarks(fitted: SetScoreClassifier, scored: Scored, outcomes: Sequence[Outc
         enough = fitting.few_documents(len(scored)) is None
         advice = "Look at the gold labels, or label more documents before you use this fit."
         yield f"{worse}. {advice if enough else 'So few documents cannot tell which is better: label more.'}"
+
+
+def _picked(file: Path | None) -> Iterator[str]:
+    if file is not None and wrote(file):
+        yield (
+            "`setscore suggest` picked these documents because they are hard, so this report's numbers are usually"
+            " lower than on others. Measure with `setscore evaluate --classifier` on documents drawn at random."
+        )
 
 
 def _worse(fitted: SetScoreClassifier, before: Mapping[str, float], after: Mapping[str, float]) -> str:

@@ -27,7 +27,7 @@ from setscore.datasets import (
     read_documents,
     read_stream,
 )
-from setscore.errors import SetScoreError, counted, plural, truncation, unknown_name
+from setscore.errors import DataFileError, SetScoreError, counted, plural, truncation, unknown_name
 from setscore.predictions import ZERO_SHOT, Predictions
 from setscore.records import Document, LabelSet
 
@@ -113,7 +113,7 @@ def classify(
         raise SetScoreError("a table has no room for --keep-columns; add --format csv, json or jsonl.")
     columns = Columns(text_column, id_column, candidates_column)
     rows, total = _rows(texts, file, input_format, columns)
-    tally = Tally(model.backbone)
+    tally = Tally(model.backbone, file)
     same = [name for name, column in (("id", id_column or "id"), ("text", text_column)) if name == column]
     out = Output(Layout(form, with_text, top_k, same, _fitted_thresholds(model)), output, total)
     try:
@@ -225,7 +225,8 @@ def _fitted_thresholds(model: SetScoreClassifier) -> dict[str, float]:
 class Tally:
     """What the end of a run reports: nothing is dropped or cut in silence."""
 
-    def __init__(self, backbone: object) -> None:
+    def __init__(self, backbone: object, file: Path | None = None) -> None:
+        self._file = None if str(file) == "-" else file
         self.rows = self.failed = self.truncated = self.dropped = self.repeated = self.unnamed = self.foreign = 0
         self._numbers: dict[str, int] = {}  # of the row that had an id first
         self._first_repeated = self._first_unnamed = self._first_foreign = ""
@@ -289,6 +290,8 @@ class Tally:
             )
         if len(self._numbers) >= MOST_IDS:
             remark(f"ids were compared with the first {MOST_IDS:,} alone.")
+        if self.rows == 0 and self._file is not None:
+            raise DataFileError(f"{self._file} holds no documents. Give a --file with at least one row.")
         if self.rows == 0:
             raise SetScoreError("there were no documents. Give texts, a --file with some, or lines to standard input.")
         if self.failed:

@@ -13,6 +13,7 @@ from setscore.cli.classify import Classifier, Labels, model_of
 from setscore.cli.console import literal, progress, remark, results, watch_steps
 from setscore.datasets import Columns, read_documents
 from setscore.datasets.dataset import left_out
+from setscore.datasets.formats import open_table
 from setscore.errors import DataFileError, SetScoreError, counted
 from setscore.records import Document
 from setscore.suggesting import Suggestion
@@ -20,6 +21,7 @@ from setscore.suggesting import Suggestion
 TEXT_SHOWN = 60  # characters of a text in the table
 LABELS = "labels"  # the column to fill in
 COLUMNS = ("id", "text", LABELS, "in_doubt", "gain", "reasons")
+OWN_COLUMNS = frozenset(COLUMNS[3:])  # that nobody else writes
 
 
 @options.grouped
@@ -89,6 +91,12 @@ def suggest(
         )
     if output is not None:
         remark(f"written: {output}. Fill in the column labels (several with | between them), then calibrate with it.")
+
+
+def wrote(file: Path) -> bool:
+    """Whether documents come from here, by the columns of their file."""
+    with open_table(file) as table:
+        return table.header is not None and OWN_COLUMNS.issubset(table.header)
 
 
 def _spare_labels(output: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from setscore.datasets.dataset import Ids
-from setscore.datasets.files import ending, open_parquet
+from setscore.datasets.files import ContentError, ending, open_parquet
 from setscore.datasets.formats import FORMATS, LONG, Record, Table, open_table, table_of
 from setscore.datasets.remote import RemoteFile, located
-from setscore.errors import DataFileError, brief
+from setscore.errors import DataFileError, brief, counted
 from setscore.records import Document, text_problem
 from setscore.storage import MIB, ROW, listed
 
@@ -107,7 +107,7 @@ def check_columns(table: Table, columns: Columns) -> None:
     for what, column in (("text", columns.text), ("id", columns.id)):
         if column is not None and table.header is not None and column not in table.header:
             where = f"the {table.kind} header" if table.kind in ("CSV", "TSV") else f"the {table.kind}"
-            raise DataFileError(
+            raise ContentError(
                 f"{where} has no column {brief(column)}; it has {brief(list(table.header))}. Name the column with the"
                 f" {what}s (--{what}-column)."
             )
@@ -146,7 +146,12 @@ def _row(record: Record, columns: Columns, ids: Ids) -> InputRow:
 
 
 def _absent(record: Record, columns: Columns) -> str | None:
-    """What an object lacks; a table has been checked by its header, and a bare text lacks nothing but a named id."""
+    """What an object or a short row lacks; a header has been checked, and a bare text lacks nothing but a named id."""
+    if record.cells is not None and columns.text in list(record.values)[record.cells :]:
+        return (
+            f"has {counted(record.cells, 'cell')} in place of the header's {len(record.values)}, and none in the column"
+            f" {brief(columns.text)}; is it cut off, or is another sign between its cells?"
+        )
     needed = [columns.id] if record.text is not None else [columns.text, columns.id]
     absent = [column for column in needed if column is not None and column not in record.values]
     return (

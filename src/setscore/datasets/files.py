@@ -166,6 +166,10 @@ def jsonl_rows(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
         yield number, where, row
 
 
+class ContentError(DataFileError):
+    """What a file or a stream holds cannot be used; whoever knows the name of the file puts it in front."""
+
+
 class MissingColumnError(DataFileError):
     """A table has not all columns that were asked for: `absent` are those, `there` the ones that it has."""
 

@@ -23,6 +23,7 @@ from typing import Any, TextIO
 from setscore.datasets.files import (
     BATCH,
     DAMAGE,
+    ContentError,
     delimiter_of,
     ending,
     open_binary,
@@ -34,7 +35,7 @@ from setscore.datasets.json_array import json_array
 from setscore.datasets.remote import RemoteFile
 from setscore.datasets.workbook import open_workbook
 from setscore.errors import DataFileError, brief
-from setscore.storage import ROW, encoding_of, megabytes, one_line, parse_json
+from setscore.storage import ROW, encoding_of, megabytes, near_file, one_line, parse_json
 
 LONG = f"is longer than {megabytes(ROW.size)}, the limit for one row"
 ENDS = ("\n", "\r")
@@ -49,6 +50,7 @@ class Record:
     values: Mapping[str, Any] = field(default_factory=dict)
     text: str | None = None
     problem: str | None = None
+    cells: int | None = None  # of a row that has fewer than the header
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def open_table(path: Path | RemoteFile, suffix: str | None = None, skip: int = 0
     try:
         path.open("rb").close()
     except OSError as error:
-        raise DataFileError(f"the file {path} cannot be read: {error.strerror}.") from error
+        raise DataFileError(f"the file {path} cannot be read: {error.strerror}.{near_file(str(path))}") from error
     try:
         if suffix in TABLES:
             with TABLES[suffix](path, skip) as table:
@@ -81,6 +83,8 @@ def open_table(path: Path | RemoteFile, suffix: str | None = None, skip: int = 0
         else:
             with open_binary(path) as file, _decoding(file) as stream:
                 yield TEXTS[suffix](stream)
+    except ContentError as error:
+        raise DataFileError(f"{path}: {error}") from error
     except DAMAGE as error:
         raise DataFileError(f"{path} is truncated or damaged ({one_line(error)}). Fetch it again.") from error
     except UnicodeDecodeError as error:
@@ -209,7 +213,7 @@ def _delimited(stream: TextIO, kind: str, delimiter: str | None = None) -> Table
     except csv.Error as error:
         raise _broken(kind, 0, error) from error
     if not header:
-        raise DataFileError(f"the {kind} is empty: its first line names the columns.")
+        raise ContentError(f"the {kind} is empty. Its first line must name the columns.")
     return Table(kind, _cells(reader, kind, names := named(header, kind)), names)
 
 
@@ -222,23 +226,24 @@ def _cells(reader: Iterable[list[str]], kind: str, header: tuple[str, ...]) -> I
                 yield Record(number, problem=problem)
             else:
                 missing = [None] * (len(header) - len(cells))
-                yield Record(number, dict(zip(header, [*cells, *missing], strict=False)))
+                values = dict(zip(header, [*cells, *missing], strict=False))
+                yield Record(number, values, cells=len(cells) if missing else None)
     except csv.Error as error:
         raise _broken(kind, number, error) from error
 
 
-def _broken(kind: str, number: int, error: Exception) -> DataFileError:
+def _broken(kind: str, number: int, error: Exception) -> ContentError:
     said = one_line(error)
     if kind == "TSV" and "expected after" in said:  # a tab cannot be seen
         said = "a cell that begins with a quotation mark must end with one, and those inside be doubled"
-    return DataFileError(f"the {kind} is broken after row {number}: {said}")
+    return ContentError(f"the {kind} is broken after row {number}: {said}")
 
 
 def named(header: Iterable[str], kind: str) -> tuple[str, ...]:
     """The columns; one without a name is called by its place. A name that is there twice is an error."""
     names = [name if name.strip() else f"column {place}" for place, name in enumerate(header, start=1)]
     if (name := twice(names)) is not None:
-        raise DataFileError(f"the {kind} has the column {brief(name)} twice. Rename one of them.")
+        raise ContentError(f"the {kind} has the column {brief(name)} twice. Rename one of them.")
     return tuple(names)
 
 

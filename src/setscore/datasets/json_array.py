@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, TextIO
 
+from setscore.datasets.files import ContentError
 from setscore.errors import DataFileError, brief
 from setscore.storage import DECODER, MIB, ROW, check_depth, check_nodes, megabytes, one_line, too_deep
 
@@ -19,7 +20,7 @@ def json_array(stream: TextIO) -> Iterator[Any]:
     text = _Text(stream)
     if (sign := text.sign()) != "[":
         found = f"it begins with {brief(sign)}" if sign else "it is empty"
-        raise DataFileError(f"a JSON file of documents is a list, but {found}. One object a line is .jsonl.")
+        raise ContentError(f"a JSON file of documents is a list, but {found}. One object a line is .jsonl.")
     number = 0
     try:
         sign = text.take()
@@ -38,7 +39,7 @@ def json_array(stream: TextIO) -> Iterator[Any]:
         if isinstance(error, DataFileError | UnicodeError):
             raise
         said = error.msg if isinstance(error, json.JSONDecodeError) else one_line(error)  # its places are in a block
-        raise DataFileError(f"the JSON is broken after row {number}: {said}") from error
+        raise ContentError(f"the JSON is broken after row {number}: {said}") from error
 
 
 class _Text:

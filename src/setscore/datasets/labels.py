@@ -9,10 +9,8 @@ from typing import Any
 from setscore.datasets.yaml_values import LIMITS as YAML
 from setscore.datasets.yaml_values import parse_yaml
 from setscore.errors import DataFileError, LabelError, SetScoreError, brief
-from setscore.records import Label, LabelSet
-from setscore.storage import ROW, decoded, listed, one_line, parse_json, read_limited
-
-LABEL_FILES = (".txt", ".csv", ".yaml", ".yml", ".json")
+from setscore.records import LABEL_FILES, Label, LabelSet
+from setscore.storage import ROW, decoded, listed, near_file, one_line, parse_json, read_limited
 
 
 def read_labels(path: str | Path) -> LabelSet:
@@ -29,7 +27,7 @@ def read_labels(path: str | Path) -> LabelSet:
             content = decoded(read_limited(file, YAML if suffix in (".yaml", ".yml") else ROW))
         return LabelSet.of(_parse(suffix, content))
     except OSError as error:
-        raise DataFileError(f"the label file {path} cannot be read: {error.strerror}.") from error
+        raise DataFileError(f"the label file {path} cannot be read: {error.strerror}.{near_file(path)}") from error
     except SetScoreError as error:
         raise type(error)(f"{path}: {error}") from error
     except (ValueError, csv.Error) as error:

@@ -11,10 +11,10 @@ from typing import Any
 from setscore.datasets.dataset import SHOWN, Dataset, Entry, Ids, left_out, written
 from setscore.datasets.files import MissingColumnError, csv_rows, ending, jsonl_rows, parquet_rows
 from setscore.datasets.formats import open_table
-from setscore.datasets.labels import LABEL_FILES, read_labels
+from setscore.datasets.labels import read_labels
 from setscore.errors import DataFileError, LabelError, SetScoreError, brief, counted, plural
-from setscore.records import BoolArray, LabelSet, text_problem
-from setscore.storage import listed
+from setscore.records import LABEL_FILES, BoolArray, LabelSet, text_problem
+from setscore.storage import listed, near_file
 
 Rows = Iterable[tuple[int, str, Mapping[str, Any]]]
 WITH_FIELDS = (".jsonl", ".json")  # rows name their own fields; in the others a header does
@@ -91,7 +91,7 @@ def load_files(
     if suffix not in READERS:
         raise DataFileError(f"a file of labelled documents ends in {', '.join(READERS)}; got {path.name!r}.")
     if not path.is_file():
-        raise DataFileError(f"the file {path} does not exist.")
+        raise DataFileError(f"the file {path} does not exist.{near_file(path)}")
     inventory = labels if isinstance(labels, LabelSet) else read_labels(labels)
     columns = _Columns(text_column, labels_column, id_column, group_column)
     names = partial(split_names, separator=separator, known=frozenset(inventory.names))

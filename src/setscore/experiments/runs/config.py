@@ -18,6 +18,7 @@ from setscore.classifier import SetScoreClassifier
 from setscore.errors import DataFileError, SetScoreError, brief, unknown_name
 from setscore.experiments.protocol import PROTOCOLS, Protocol, protocol
 from setscore.prompts import Template
+from setscore.records import LABEL_FILES
 from setscore.storage import Limits, decoded, one_line, read_limited
 from setscore.store import digest
 
