@@ -91,11 +91,12 @@ def everyday_rows(one: Mapping[str, Any]) -> list[list[str]]:
         domains = {
             domain: row["micro_f1"]["value"] for domain, row in rows.items() if not domain.startswith(("mean", "worst"))
         }
-        for whose, wanted in (("by strangers", True), ("looked at while building", False))[
-            : 2 if name == DEFAULT_MODEL else 1
-        ]:
-            some = {domain: value for domain, value in domains.items() if (domain in STRANGERS) == wanted}
-            made.append(range_row(f"{len(some)} everyday domains {whose}, labels {way}, `{name}`", "zero-shot", some))
+        kinds = {"by strangers": domains.keys() & set(STRANGERS)}
+        if name == DEFAULT_MODEL:
+            kinds["looked at while building"] = domains.keys() - set(STRANGERS)
+        for kind, members in kinds.items():
+            some = {domain: value for domain, value in domains.items() if domain in members}
+            made.append(range_row(f"{len(some)} everyday domains {kind}, labels {way}, `{name}`", "zero-shot", some))
     return made
 
 

@@ -53,12 +53,11 @@ class Label:
     description: str | None = None
     parent: str | None = None
 
-    def text(self, by: str = "both", *, called: str | None = None) -> str:
-        """What a question says of it, one of LABEL_TEXTS; its name, or what it is `called`, without a description."""
-        name = self.name if called is None else called
+    def text(self, by: str = "both") -> str:
+        """What a question says of it, one of LABEL_TEXTS; its name where it has no description."""
         if not self.description or by == "name":
-            return name
-        return self.description if by == "description" else f"{name} ({self.description})"
+            return self.name
+        return self.description if by == "description" else f"{self.name} ({self.description})"
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class LabelSet:
         """The same, asked by its names, its descriptions or both; None leaves it as it is."""
         return self if text is None or text == self.label_text else LabelSet(self.labels, text)
 
-    @cached_property
+    @property
     def asked_as(self) -> str:
         """How labels are asked: by name where none has a description."""
         return self.label_text if any(label.description for label in self.labels) else "name"
@@ -142,8 +141,7 @@ class LabelSet:
         if source is None:
             raise LabelError("no labels were given. Give a list of names, a dict {name: description} or Label objects.")
         if isinstance(source, str):
-            file = source.lower().endswith(LABEL_FILES)
-            remedy = f"read_labels({brief(source)})" if file else f"[{brief(source)}]"
+            remedy = f"read_labels({brief(source)})" if source.lower().endswith(LABEL_FILES) else f"[{brief(source)}]"
             raise LabelError(f"labels must be a list, got the one string {brief(source)}. Write labels={remedy}.")
         if isinstance(source, Mapping):
             return cls(tuple(_label(name, value) for name, value in source.items()))
@@ -155,9 +153,14 @@ class LabelSet:
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """What questions say of the labels. Names that are written as identifiers are put into words."""
-        called = in_words(self.names)
-        return tuple(label.text(self.label_text, called=name) for label, name in zip(self.labels, called, strict=True))
+        """What questions say of the labels."""
+        pairs = zip(self.called, self.labels, strict=True)
+        return tuple(Label(name, label.description).text(self.label_text) for name, label in pairs)
+
+    @cached_property
+    def called(self) -> tuple[str, ...]:
+        """What questions call the labels: their names, in words where they are written as identifiers."""
+        return tuple(in_words(self.names))
 
     @cached_property
     def _positions(self) -> dict[str, int]:

@@ -53,10 +53,13 @@ def test_without_gold_labels_the_documents_that_get_yes_are_left():
 
 
 def test_wordings_are_asked_as_the_labels_are():
-    label = Label("oil", "crude oil")
-    assert asked_texts(label, ["fuel", "crude oil", "fuel"], "both") == ["oil (crude oil)", "oil", "oil (fuel)"]
-    assert asked_texts(label, ["fuel", "oil"], "description") == ["crude oil", "oil", "fuel"]
-    assert asked_texts(Label("oil"), ["fuel"], "both") == ["oil", "oil (fuel)"]
+    labels = LabelSet((Label("oil", "crude oil"), Label("plain")))
+    assert asked_texts(labels, 0, ["fuel", "crude oil", "fuel"]) == ["oil (crude oil)", "oil", "oil (fuel)"]
+    assert asked_texts(labels.asked_by("description"), 0, ["fuel", "oil"]) == ["crude oil", "oil", "fuel"]
+    assert asked_texts(labels, 1, ["fuel"]) == ["plain", "plain (fuel)"]
+    identifiers = LabelSet.of({"LateDelivery": "too late", "TechSupport": None})
+    assert asked_texts(identifiers, 0, ["overdue"])[0] == identifiers.texts[0] == "Late Delivery (too late)"
+    assert asked_texts(identifiers, 1, ["help"]) == ["Tech Support", "Tech Support (help)"]
     found, _ = compared(LABELS.asked_by("description"), oil=["fuel"])
     assert [one.text for one in found] == ["crude oil", "oil", "fuel"]
     with pytest.raises(SetScoreError, match=r"^wordings are descriptions, but --label-text is name\. Make it both or"):

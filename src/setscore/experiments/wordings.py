@@ -29,10 +29,10 @@ class LabelWording:
     average_precision: float | None
 
 
-def asked_texts(label: Label, descriptions: Sequence[str], label_text: str) -> list[str]:
+def asked_texts(labels: LabelSet, place: int, descriptions: Sequence[str]) -> list[str]:
     """What questions can say of a label: as it is now, by its name alone, and with other descriptions; none twice."""
-    others = (label.description, None, *descriptions)
-    return list(dict.fromkeys(Label(label.name, other).text(label_text) for other in others))
+    called, others = labels.called[place], (labels.labels[place].description, None, *descriptions)
+    return list(dict.fromkeys(Label(called, other).text(labels.label_text) for other in others))
 
 
 def compare_wordings(
@@ -55,7 +55,7 @@ def compare_wordings(
     asked = [
         (places[name], text)
         for name, descriptions in wordings.items()
-        for text in asked_texts(labels.labels[places[name]], descriptions, labels.label_text)
+        for text in asked_texts(labels, places[name], descriptions)
     ]
     inventory = LabelSet(tuple(Label(str(number), text) for number, (_, text) in enumerate(asked)), "description")
     scores = PerLabelScorer(template).score(backbone, texts, inventory, progress=progress)

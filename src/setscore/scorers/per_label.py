@@ -194,9 +194,7 @@ class PerLabelScorer:
             for row in block:
                 most = backbone.spec.windows
                 windows, truncated[row] = read_document(backbone, documents[row], self.reading, room=room, most=most)
-                asked, pieces = np.flatnonzero(scored[row]).tolist(), windows
-                if self.reading.long_documents == "passages":
-                    pieces = [*windows, *(passage for window in windows for passage in passages(window))]
+                asked, pieces = np.flatnonzero(scored[row]).tolist(), _pieces(windows, self.reading)
                 queries += [self.template.query(text, texts[i]) for text in pieces for i in asked]
                 places.append((row, asked, len(windows), len(pieces)))
             forwards += sum(count * self.cost(len(asked), shared=shared) for _, asked, _, count in places)
@@ -210,6 +208,13 @@ class PerLabelScorer:
                 log_odds[row, asked] = with_passages(pool_windows(parts[:cut], self.reading.pool), parts[cut:])
             step(len(block))
         return Scores(log_odds, scored, truncated, forwards, vectors=_unit(vectors, len(documents)))
+
+
+def _pieces(windows: list[str], reading: Reading) -> list[str]:
+    """What is asked about: the windows, and behind them their passages if these are read too."""
+    if reading.long_documents != "passages":
+        return windows
+    return [*windows, *(passage for window in windows for passage in passages(window))]
 
 
 def _unit(vectors: dict[int, FloatArray], documents: int) -> FloatArray | None:
