@@ -62,6 +62,7 @@ class Examples:
             "running": self.running,
             "lists": self.lists,
             "written": self.written,
+            "tutored": self.written,
             "snli": self.labels,
             "boolq": self.asks,
         }
@@ -94,6 +95,7 @@ class Examples:
             "written": np.array([source.startswith(WRITTEN) for source in store.sources])[store.row_source],
             "snli": np.array([source == SNLI for source in store.sources])[store.row_source],
             "boolq": np.array([source == BOOLQ for source in store.sources])[store.row_source],
+            "tutored": np.diff(store.row_asked.offsets) > 0,
         }
         if kind in own:  # twins are drawn together, so each of them half as often
             rows = np.flatnonzero(own[kind])

@@ -18,7 +18,7 @@ import math
 import multiprocessing
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,10 @@ def main() -> None:
     tokenizer = Tokenizer.from_file(str(arguments.tokenizer))
     words, store = Vocabulary.of(tokenizer), Store.load(arguments.store)
     cosines = Cosines(np.load(arguments.encoded / "phrases.npy"), np.load(arguments.encoded / "cosines.npy"))
+    if arguments.tutored:
+        store = replace(store, said=np.load(arguments.tutored))
+    if config["kinds"].get("tutored") and len(store.said) != len(store.row_asked.values):
+        raise SystemExit("kinds.tutored needs --tutored: an answer to each label that the store has for a tutor.")
     batches = make_batches(
         store, cosines, words, config, seed=arguments.seed or config["seed"], workers=arguments.workers
     )
@@ -79,6 +83,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--teacher", type=Path, nargs="+", default=[], help="weights that answer beside the cosine, and where it cannot"
     )
+    parser.add_argument("--tutored", type=Path, help="answers of recipes.tutor.learn, for kinds.tutored")
     parser.add_argument("--config", type=Path, default=HERE / "config.yaml")
     parser.add_argument("--steps", type=int, default=1200, help="the schedule's length")
     parser.add_argument("--stop-after", type=float, default=math.inf, help="minutes; save and stop, to go on later")

@@ -1,8 +1,8 @@
 """Questions about written rows (sources/written.py): known answers, many of them hard, in changing wordings.
 
 Twins are asked together: what applies to one of them only is put to both in the very same words. Beside its own labels
-a row gets some of other rows, which hardly ever apply: else a model that reads nothing but hard ones would forget how
-seldom a label applies.
+a written row gets some of other rows, which hardly ever apply: else a model that reads nothing but hard ones would
+forget how seldom a label applies. Rows that a tutor answers (sources/tutored.py) are asked in the same way.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,13 +48,14 @@ class Twins:
             if again:
                 same.append((len(found), len(found) + 1))
             found += [(self._question(text), answers[label]) for text in wordings[: 1 + again]]
-        for label in self._of_others(answers):
+        for label in self._of_others(answers) if not len(self.store.row_asked[row]) else ():
             found.append((self._question(self._wordings(label)[0]), float(self.settings["chance"])))
         return found, same
 
     def _answers(self, row: int) -> dict[int, float]:
-        yes, no = self.store.row_yes[row], self.store.row_no[row]
-        return {int(label): 0.0 for label in no} | {int(label): 1.0 for label in yes}
+        store = self.store
+        answers = {int(label): 0.0 for label in store.row_no[row]} | {int(label): 1.0 for label in store.row_yes[row]}
+        return answers | {int(label): float(chance) for label, chance in zip(*store.said_of(row), strict=True)}
 
     def _of_others(self, answers: Mapping[int, float]) -> list[int]:
         labels = self.questions.family_labels["written"]

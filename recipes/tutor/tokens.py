@@ -1,0 +1,163 @@
+"""What the tutor learns and what it is asked, as its tokens: `recipes.prepare --tutor FOLDER` wrote the texts there.
+
+    python -m recipes.tutor.tokens --gguf model.gguf --folder tutor/ --validation validation.json
+
+Writes learn.npz and ask.npz, with --validation measure.npz, and vocabulary.json: the tokens that occur, which the
+others are numbered by.
+"""
+
+import argparse
+import json
+import math
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+from recipes.files import json_lines
+from recipes.sources.written import worded
+from recipes.store import Ints, Ragged
+
+TEXT, LABEL, ASKED = "Text: ", "\nLabel: ", ". Applies:"
+YES, NO = " yes", " no"
+LONGEST = 380  # tokens of a document
+AT_ONCE = 20  # questions of an example
+# How Qwen2 cuts texts into words
+WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+Asked = tuple[str, Sequence[tuple[str, float]]]  # a text, and labels with their answers (nan where there is none)
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Examples: a document, and questions about it with their answers."""
+
+    texts: Ragged  # tokens of every document and question
+    document: Ints  # [E] text number
+    questions: Ragged  # [E] text numbers
+    answers: Ints  # of every question of every example
+
+    def save(self, path: Path) -> None:
+        np.savez_compressed(
+            path,
+            texts=self.texts.values,
+            text_offsets=self.texts.offsets,
+            document=self.document,
+            questions=self.questions.values,
+            question_offsets=self.questions.offsets,
+            answers=self.answers,
+        )
+
+    @classmethod
+    def load(cls, path: Path) -> "Questions":
+        with np.load(path, allow_pickle=False) as saved:
+            texts, questions = (Ragged(saved[name], saved[f"{name[:-1]}_offsets"]) for name in ("texts", "questions"))
+            return cls(texts, saved["document"], questions, saved["answers"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gguf", type=Path, required=True)
+    parser.add_argument("--folder", type=Path, required=True, help="with learn.jsonl.xz and ask.jsonl.xz")
+    parser.add_argument("--validation", type=Path, help="what the tutor is measured on, of recipes.validate")
+    parser.add_argument("--seed", type=int, default=13)
+    arguments = parser.parse_args()
+    tokenizer, folder = tokenizer_of(arguments.gguf), arguments.folder
+    generator = random.Random(arguments.seed)
+    asked = {
+        "learn": [learned(row, generator) for row in json_lines(folder / "learn.jsonl.xz", ("text", "yes", "no"))],
+        "ask": [
+            unanswered(row["text"], row["asked"]) for row in json_lines(folder / "ask.jsonl.xz", ("text", "asked"))
+        ],
+    }
+    if arguments.validation:
+        asked["measure"] = list(measured(json.loads(arguments.validation.read_text())))
+    found = {name: tokenized(tokenizer, rows) for name, rows in asked.items()}
+    used = sorted({int(n) for each in found.values() for n in np.unique(each.texts.values)})
+    numbers = np.zeros(max(used) + 1, dtype=np.uint16 if len(used) < 1 << 16 else np.uint32)
+    numbers[used] = np.arange(len(used))
+    for name, each in found.items():
+        texts = Ragged(numbers[each.texts.values], each.texts.offsets)
+        Questions(texts, each.document, each.questions, each.answers).save(folder / f"{name}.npz")
+        print(f"{name}: {len(each.document)} texts, {len(each.answers)} questions, {length(each) / 1e6:.1f} M tokens")
+    yes, no = (tokenizer.encode(word).ids[0] for word in (YES, NO))
+    (folder / "vocabulary.json").write_text(json.dumps({"tokens": used, "yes": yes, "no": no}) + "\n")
+
+
+def learned(row: Mapping[str, Any], generator: random.Random) -> Asked:
+    """A judged or written row, each label in one of its wordings: half of the time by name and description."""
+
+    def drawn(label: Sequence[str]) -> str:
+        return label[-1] if generator.random() < 0.5 else generator.choice(label)
+
+    found = [(drawn(label), float(side == "yes")) for side in ("yes", "no") for label in row[side]]
+    generator.shuffle(found)
+    return row["text"], found
+
+
+def measured(sets: Mapping[str, Any]) -> Iterator[Asked]:
+    """All labels of every document, in the order in which recipes.tutor.learn reads the answers."""
+    for each in sets.values():
+        if "rows" in each:
+            for row in each["rows"]:
+                yield unanswered(row["text"], wordings(row))
+        else:
+            yield from (unanswered(text, each["labels"]) for text in each["documents"])
+
+
+def unanswered(text: str, labels: Iterable[str]) -> Asked:
+    return text, [(label, math.nan) for label in labels]
+
+
+def wordings(row: Mapping[str, Any]) -> list[str]:
+    return list(dict.fromkeys(word for label in (*row["yes"], *row["no"]) for word in worded(label)))
+
+
+def tokenized(tokenizer: Tokenizer, rows: Iterable[Asked]) -> Questions:
+    """Long lists of questions are cut into several examples with the same document; answers stay in order."""
+    numbers = dict[str, int]()
+    documents, questions, answers = list[int](), list[list[int]](), list[float]()
+
+    def number(text: str) -> int:
+        return numbers.setdefault(text, len(numbers))
+
+    for text, labels in rows:
+        for at in range(0, len(labels), AT_ONCE):
+            documents.append(number(TEXT + text))
+            questions.append([number(f"{LABEL}{label}{ASKED}") for label, _ in labels[at : at + AT_ONCE]])
+            answers += [answer for _, answer in labels[at : at + AT_ONCE]]
+    tokens = [each.ids[:LONGEST] for each in tokenizer.encode_batch_fast(list(numbers), add_special_tokens=False)]
+    document = np.array(documents, dtype=np.int32)
+    return Questions(Ragged.of(tokens, np.uint32), document, Ragged.of(questions), np.array(answers, dtype=np.float16))
+
+
+def length(asked: Questions) -> int:
+    """Tokens of all examples."""
+    sizes = np.diff(asked.texts.offsets)
+    return int(sizes[asked.document].sum() + sizes[asked.questions.values].sum())
+
+
+def tokenizer_of(path: Path) -> Tokenizer:
+    """The tokenizer that a GGUF file of a Qwen2 model holds. Text never becomes a special token: it has none here."""
+    import gguf
+
+    fields = gguf.GGUFReader(str(path)).fields
+    if (kind := fields["tokenizer.ggml.pre"].contents()) != "qwen2":
+        raise SystemExit(f"{path} cuts texts into words as {kind} does; only qwen2 can be read.")
+    words = fields["tokenizer.ggml.tokens"].contents()
+    merges = [tuple(pair.split(" ", 1)) for pair in fields["tokenizer.ggml.merges"].contents()]
+    tokenizer = Tokenizer(models.BPE({word: number for number, word in enumerate(words)}, merges))
+    tokenizer.normalizer = normalizers.NFC()
+    cut = pre_tokenizers.Split(Regex(WORDS), "isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([cut, pre_tokenizers.ByteLevel(False, use_regex=False)])
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,225 @@
+"""The tutor: its layers are those of Qwen2, questions do not see each other, and it learns what it is shown."""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from recipes.store import Ragged
+from recipes.tutor import learn, tokens
+from recipes.tutor.model import Shape, Tutor, build
+from recipes.tutor.rows import batches
+from recipes.tutor.tokens import Questions
+from recipes.tutor.weights import pack, unpack
+
+gguf = pytest.importorskip("gguf")
+LAYERS, WIDTH, HEADS, SHARED, INNER, TOKENS = 3, 256, 4, 2, 512, 40
+
+
+def tutor_of(seed: int) -> Tutor:
+    torch.manual_seed(seed)
+    return Tutor(Shape(LAYERS, WIDTH, HEADS, SHARED, INNER, TOKENS))
+
+
+def questions(generator: np.random.Generator, examples: int) -> Questions:
+    """Documents that hold token 7 or do not; each question asks about token 7 or token 8."""
+    texts, document, asked, answers = [[1, 7], [1, 8]], [], [], []
+    for _ in range(examples):
+        words = generator.integers(10, TOKENS, generator.integers(3, 9)).tolist()
+        held = [bool(generator.random() < 0.5) for _ in (7, 8)]
+        words += [token for token, there in zip((7, 8), held, strict=True) if there]
+        document.append(len(texts))
+        texts.append(generator.permutation(words).tolist())
+        asked.append([0, 1])
+        answers += [float(there) for there in held]
+    return Questions(Ragged.of(texts), np.array(document), Ragged.of(asked), np.array(answers, dtype=np.float16))
+
+
+def alone(tutor: Tutor, text: list[int], question: list[int]) -> float:
+    """One question behind one text, in a row of its own."""
+    cells = torch.tensor([text + question])
+    segments = torch.tensor([[1] * len(text) + [2] * len(question)])
+    slots = torch.tensor([[0, cells.shape[1] - 1]])
+    return float(tutor(cells, torch.arange(cells.shape[1])[None], torch.ones_like(cells), segments, slots))
+
+
+def test_its_layers_are_those_of_qwen2() -> None:
+    transformers = pytest.importorskip("transformers")
+    tutor = tutor_of(1)
+    config = transformers.Qwen2Config(
+        vocab_size=TOKENS, hidden_size=WIDTH, intermediate_size=INNER, num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS, num_key_value_heads=SHARED, rope_theta=1e6, rms_norm_eps=1e-6,
+        rope_parameters={"rope_type": "default", "rope_theta": 1e6},
+    )  # fmt: skip
+    theirs = transformers.Qwen2Model(config).eval()
+    state: dict[str, Tensor] = {"embed_tokens.weight": tutor.word.weight, "norm.weight": tutor.norm.weight}
+    names = {"n1": "input_layernorm", "n2": "post_attention_layernorm", "o": "self_attn.o_proj"}
+    names |= {"gate": "mlp.gate_proj", "up": "mlp.up_proj", "down": "mlp.down_proj"}
+    size = WIDTH // HEADS
+    for number, layer in enumerate(tutor.layers):
+        state |= {f"layers.{number}.{b}.weight": getattr(layer, a).weight for a, b in names.items()}
+        for part in ("weight", "bias"):
+            pieces = getattr(layer.qkv, part).split([WIDTH, SHARED * size, SHARED * size])
+            for each, piece in zip("qkv", pieces, strict=True):
+                state[f"layers.{number}.self_attn.{each}_proj.{part}"] = piece
+    theirs.load_state_dict(state)
+    text, question = list(range(10, 22)), [3, 4, 5]
+    hidden = theirs(torch.tensor([text + question])).last_hidden_state[0, -1]
+    assert alone(tutor, text, question) == pytest.approx(float(tutor.head(hidden)), abs=1e-4)
+
+
+def test_a_question_is_answered_as_if_it_stood_alone() -> None:
+    generator, tutor = np.random.default_rng(2), tutor_of(2)
+    asked = questions(generator, 9)
+    odds = np.full(len(asked.answers), np.nan)
+    for batch in batches(asked, range(9), rows=2, columns=32):
+        odds[batch.numbers] = learn.ask(tutor, batch).detach().numpy()
+    for example in range(9):
+        text = asked.texts[asked.document[example]].tolist()
+        for number, question in enumerate(asked.questions[example]):
+            expected = alone(tutor, text, asked.texts[question].tolist())
+            assert odds[asked.questions.offsets[example] + number] == pytest.approx(expected, abs=1e-4)
+
+
+def test_every_example_stands_in_one_row_whole() -> None:
+    asked = questions(np.random.default_rng(3), 50)
+    found = np.concatenate([batch.numbers for batch in batches(asked, range(50), rows=3, columns=64)])
+    assert sorted(found.tolist()) == list(range(100))
+    with pytest.raises(ValueError, match="and a row 8"):
+        list(batches(asked, range(50), rows=3, columns=8))
+
+
+def test_it_learns_and_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learn, "COLUMNS", 64)
+    tutor = tutor_of(4)
+    known, fresh = questions(np.random.default_rng(4), 4000), questions(np.random.default_rng(5), 200)
+    arguments = argparse.Namespace(seed=1, rows=8, rate=1e-3, minutes=5, device="cpu")
+    learn.learn(tutor, known, arguments)
+    odds = learn.answer(tutor, fresh, rows=8)
+    assert ((odds > 0) == (fresh.answers > 0.5)).mean() > 0.9
+
+
+def made(path: Path) -> dict[str, np.ndarray]:
+    """A GGUF file of a small Qwen2 model, its matrices of random bytes in both kinds of blocks."""
+    generator, writer = np.random.default_rng(6), gguf.GGUFWriter(str(path), "qwen2")
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(SHARED)
+    writer.add_rope_freq_base(1e6)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("qwen2")
+    symbols = [chr(c) for c in range(33, 127)] + ["Ġ", "Ċ", "Ġy", "Ġye", "Ġyes", "Ġn", "Ġno"]
+    writer.add_token_list(symbols)
+    writer.add_token_merges(["Ġ y", "Ġy e", "Ġye s", "Ġ n", "Ġn o"])
+    tensors: dict[str, np.ndarray] = {}
+
+    def add(name: str, rows: int, columns: int, kind: str) -> None:
+        blocks = rows * columns // 256
+        data = generator.integers(0, 256, (blocks, {"Q4_K": 144, "Q6_K": 210}[kind]), dtype=np.uint8)
+        scales = generator.uniform(1e-4, 1e-3, (blocks, 2)).astype(np.float16).view(np.uint8)
+        if kind == "Q4_K":
+            data[:, :4] = scales
+        else:
+            data[:, 208:] = scales[:, :2]
+        kind_of = getattr(gguf.GGMLQuantizationType, kind)
+        data = data.reshape(rows, -1)
+        writer.add_tensor(name, data, raw_dtype=kind_of)
+        tensors[name] = gguf.quants.dequantize(data, kind_of)
+
+    add("token_embd.weight", len(symbols), WIDTH, "Q4_K")
+    add("output.weight", len(symbols), WIDTH, "Q6_K")
+    norm = np.ones(WIDTH, dtype=np.float32)
+    writer.add_tensor("output_norm.weight", norm)
+    size = WIDTH // HEADS
+    for number in range(LAYERS):
+        for name, rows, columns, kind in (
+            ("attn_q", WIDTH, WIDTH, "Q4_K"),
+            ("attn_k", SHARED * size, WIDTH, "Q4_K"),
+            ("attn_v", SHARED * size, WIDTH, "Q6_K"),
+            ("attn_output", WIDTH, WIDTH, "Q4_K"),
+            ("ffn_gate", INNER, WIDTH, "Q4_K"),
+            ("ffn_up", INNER, WIDTH, "Q4_K"),
+            ("ffn_down", WIDTH, INNER, "Q6_K"),
+        ):
+            add(f"blk.{number}.{name}.weight", rows, columns, kind)
+        for name, rows in (("attn_q", WIDTH), ("attn_k", SHARED * size), ("attn_v", SHARED * size)):
+            writer.add_tensor(f"blk.{number}.{name}.bias", np.full(rows, 0.5, dtype=np.float32))
+        for name in ("attn_norm", "ffn_norm"):
+            writer.add_tensor(f"blk.{number}.{name}.weight", norm)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return tensors
+
+
+def test_weights_are_read_as_the_format_says(tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    tensors = made(tmp_path / "model.gguf")
+    packed, about = pack(tmp_path / "model.gguf", LAYERS - 1, [5, 9, 11], 98, 100)
+    save_file(packed, tmp_path / "weights.safetensors", metadata=about)
+    state, numbers = unpack(tmp_path / "weights.safetensors")
+    assert numbers == {"heads": HEADS, "shared": SHARED, "base": 1e6}
+    np.testing.assert_allclose(state["word.weight"], tensors["token_embd.weight"][[5, 9, 11]], rtol=1e-5)
+    head = tensors["output.weight"][98] - tensors["output.weight"][100]
+    np.testing.assert_allclose(state["head.weight"][0], head, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(state["layers.1.down.weight"], tensors["blk.1.ffn_down.weight"], rtol=1e-5, atol=1e-7)
+    joined = np.concatenate([tensors[f"blk.0.attn_{each}.weight"] for each in "qkv"])
+    np.testing.assert_allclose(state["layers.0.qkv.weight"], joined, rtol=1e-5, atol=1e-7)
+    tutor = build(state, HEADS, SHARED, 1e6)
+    assert len(tutor.layers) == LAYERS - 1
+    with pytest.raises(SystemExit, match="fewer than 4 layers"):
+        pack(tmp_path / "model.gguf", LAYERS + 1, [5], 98, 100)
+
+
+def test_from_texts_to_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The three commands, one after the other, on a small model and a few texts."""
+    import lzma
+    import sys
+
+    from recipes.tutor import weights
+
+    made(tmp_path / "model.gguf")
+    rows = [{"text": f"text {n}", "yes": [["tea", "a drink", "tea (a drink)"]], "no": [["war"]]} for n in range(12)]
+    asked = [{"text": "tea <|endoftext|>", "asked": ["tea", "war"]}, {"text": "war", "asked": ["tea (a drink)"]}]
+    for name, records in (("learn", rows), ("ask", asked)):
+        with lzma.open(tmp_path / f"{name}.jsonl.xz", "wt") as stream:
+            stream.writelines(json.dumps(record) + "\n" for record in records)
+    sets = {
+        "public": {"labels": ["a", "b"], "documents": ["one", "two"], "gold": [[0], [1]]},
+        "judged": {"rows": [{"id": "x-1", "text": "one", "yes": [["a", "the first"]], "no": [["b", "the second"]]}]},
+    }
+    (tmp_path / "validation.json").write_text(json.dumps(sets))
+    given = ["--folder", str(tmp_path), "--validation", str(tmp_path / "validation.json")]
+
+    def run(module: object, *command: str) -> None:
+        monkeypatch.setattr(sys, "argv", ["command", *command])
+        module.main()  # type: ignore[attr-defined]
+
+    run(tokens, "--gguf", str(tmp_path / "model.gguf"), *given)
+    packed = tmp_path / "weights.safetensors"
+    run(
+        weights,
+        "--gguf",
+        str(tmp_path / "model.gguf"),
+        "--tokens",
+        str(tmp_path),
+        "--layers",
+        "2",
+        "--out",
+        str(packed),
+    )
+    monkeypatch.setattr(learn, "COLUMNS", 256)
+    run(learn, *given, "--out", str(tmp_path / "answers.npy"), "--rows", "2", "--device", "cpu")
+    answers = np.load(tmp_path / "answers.npy")
+    assert answers.shape == (3,)
+    assert np.isfinite(answers).all()
+    assert set(json.loads((tmp_path / "measured.json").read_text())) == {"public", "judged"}
+    run(
+        learn, *given, "--out", str(tmp_path / "again.npy"), "--rows", "2", "--device", "cpu"
+    )  # goes on behind learning
+    np.testing.assert_allclose(np.load(tmp_path / "again.npy"), answers, atol=0.1)
