@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from batches import ASK, LABELS, rows, write_csv
 from commands import invoke
-from fakes import FakeBackbone
+from fakes import FakeBackbone, PlantedBackbone
 
 from setscore import SetScoreClassifier
 from setscore.batch import run_batch
@@ -35,18 +35,58 @@ def test_rows_and_forwards_are_those_of_the_batch(source, tmp_path, attention, l
     assert estimated.attention == attention
 
 
-@pytest.mark.parametrize("attention", ["shared", "exact"])
-def test_passages_are_counted(tmp_path, attention):
+@pytest.fixture
+def long(tmp_path):
     sentence = "All who were asked came to the hall on time and stayed until the very last of them had spoken. "
-    (tmp_path / "long.jsonl").write_text("".join(json.dumps({"text": sentence * n}) + "\n" for n in (1, 5, 9)))
-    both = [
-        SetScoreClassifier(LABELS, backbone=FakeBackbone(attention), long_documents=m) for m in ("auto", "passages")
-    ]
-    plain, read = (work(model, draw(found(tmp_path / "long.jsonl"))) for model in both)
-    done = run_batch(both[1], str(tmp_path / "long.jsonl"), str(tmp_path / "out.jsonl"))
+    lines = [json.dumps({"text": f"Meeting {n}. " + sentence * (n % 9)}) for n in range(30)]
+    path = tmp_path / "long.jsonl"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def reading(mode: str, attention: str, doubted=None, **options) -> SetScoreClassifier:
+    """Labels are in doubt at random, or those of `doubted` alone."""
+    backbone = PlantedBackbone(attention=attention)
+    if doubted is not None:
+        backbone.affinity = lambda _, label: 0.0 if label in doubted else 5.0
+    return SetScoreClassifier(LABELS, backbone=backbone, long_documents=mode, **options)
+
+
+@pytest.mark.parametrize("attention", ["shared", "exact"])
+def test_passages_of_labels_in_doubt_are_counted(long, tmp_path, attention):
+    model = reading("passages", attention)
+    plain, read = (work(reading(mode, attention), draw(found(long))) for mode in ("auto", "passages"))
+    done = run_batch(model, str(long), str(tmp_path / "out.jsonl"))
     assert read.forwards == done.forwards > plain.forwards
     assert read.document_tokens == plain.document_tokens
     assert read.tokens > plain.tokens
+    none, most = (work(reading("passages", attention, doubted), draw(found(long))) for doubted in ((), LABELS))
+    assert none == plain
+    assert (most.forwards, most.tokens) > (read.forwards, read.tokens)
+
+
+def test_where_documents_are_read_once_questions_of_labels_in_doubt_are_counted(long):
+    drawn = draw(found(long))
+    plain, read, most = (work(reading("passages", "shared", doubted), drawn) for doubted in ((), LABELS[:1], LABELS))
+    assert read.forwards == most.forwards  # each passage is read once, for one label or for all
+    parts, questions = most.forwards - plain.forwards, plain.question_tokens
+    assert most.tokens - read.tokens == pytest.approx(parts * questions * (1 - 1 / len(LABELS)), abs=1)
+
+
+def test_a_look_at_what_is_in_doubt_neither_stores_nor_mixes(long, tmp_path):
+    options = {"store": tmp_path / "store", "blend": "cosine"}
+    assert work(reading("passages", "shared", **options), draw(found(long))) == work(
+        reading("passages", "shared"), draw(found(long))
+    )
+    assert not (tmp_path / "store").exists()
+
+
+def test_passages_for_a_model_that_is_not_loaded(long):
+    plain, read = (
+        work(SetScoreClassifier(LABELS, backbone="llada-8b-instruct", long_documents=mode), draw(found(long)))
+        for mode in ("auto", "passages")
+    )
+    assert plain.forwards < read.forwards < 2 * plain.forwards
 
 
 def test_tokens_are_those_that_the_model_computes(tmp_path):

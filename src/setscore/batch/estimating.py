@@ -1,10 +1,11 @@
 """What a batch will take, before it begins: all rows are counted, a few are scored, and the rest is arithmetic."""
 
+import copy
 import math
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,13 +21,15 @@ from setscore.errors import SetScoreError, unknown_name
 from setscore.prompts import Template
 from setscore.records import Progress
 from setscore.scorers import Reading
-from setscore.scorers.passages import passages
+from setscore.scorers.passages import in_doubt, passages
 from setscore.shortlist import Shortlist, shortlist_of
 
 DRAWN = 1024  # documents that are kept of all rows, by chance
 GROUP = 64  # documents that are timed together
 WARM = 8  # documents before anything is timed: the first ones pay for what is loaded
 SECONDS = 10.0  # of measuring
+LOOKED = 32  # texts that are read as a whole, to see how many labels their passages would be asked about
+IN_DOUBT = 0.1  # of the labels, where the model is not here to be asked: as in recipes/LOG.md
 
 # Tokens a second on one GPU in bf16: for each shape the least of docs/results/gpu.md, by benchmarks/speed/gpu.py.
 GPUS: dict[str, dict[str, dict[str, float]]] = {
@@ -114,8 +117,8 @@ def draw(source: Input, progress: Progress | None = None) -> Drawn:
 
 
 def work(classifier: SetScoreClassifier, drawn: Drawn) -> Work:
-    """Tokens and forwards, from the texts that were drawn. A model that is not here is counted with the embedded one's
-    tokens, which are words and parts of words as well."""
+    """Tokens and forwards, from the texts that were drawn. A model of SHAPES is not loaded: it is counted with the
+    embedded one's tokens, which are words and parts of words as well."""
     name, labels = classifier.backbone, labels_of(classifier)
     spec = backbone_spec(name) if isinstance(name, str) else name.spec
     attention = _attention(classifier)
@@ -126,16 +129,13 @@ def work(classifier: SetScoreClassifier, drawn: Drawn) -> Work:
     most = 1 if classifier.long_documents == "truncate" else spec.windows
     lengths = [min(len(counting.spans(text)), room * most) for text in drawn.texts]
     passes = float(np.mean([max(1, math.ceil(length / room)) for length in lengths]))
-    mean = read = float(np.mean(lengths))
-    if classifier.long_documents == "passages":  # each is one more pass; together they are the document once more
-        parts = [len(passages(text)) for text in drawn.texts]
-        passes += float(np.mean(parts))
-        read += float(np.mean([length * (count > 0) for length, count in zip(lengths, parts, strict=True)]))
+    mean = float(np.mean(lengths))
     shortlist = None if classifier.shortlist is None else shortlist_of(classifier.shortlist)
     count = min(len(labels), shortlist.k) if isinstance(shortlist, Shortlist) else len(labels)
     forwards = scorers.make(classifier.scorer, template, reading).cost(count, shared=attention == "shared")
     questions = round(sum(asked) * count / len(labels))  # about one document
     written = questions if classifier.scorer == "per_label" else questions * forwards  # others ask all at once
+    each = Reread() if classifier.long_documents != "passages" else reread(classifier, drawn.texts, lengths, count)
     usable = drawn.rows - drawn.failed
     return Work(
         rows=drawn.rows,
@@ -144,10 +144,55 @@ def work(classifier: SetScoreClassifier, drawn: Drawn) -> Work:
         labels=len(labels),
         document_tokens=mean,
         question_tokens=questions,
-        forwards=round(usable * passes * forwards),
-        tokens=round(usable * (forwards * read + passes * written)),
+        forwards=round(usable * forwards * (passes + each.passes)),
+        tokens=round(usable * (forwards * (mean + each.tokens) + written * (passes + each.questions))),
         attention=attention,
     )
+
+
+@dataclass(frozen=True)
+class Reread:
+    """What passages add to a document, on average: each is one more pass, together they are the document once more.
+
+    passes     for each forward that the whole takes
+    tokens     of passages that are read, for each such forward
+    questions  how many times as many as about the whole
+    """
+
+    passes: float = 0.0
+    tokens: float = 0.0
+    questions: float = 0.0
+
+
+def reread(classifier: SetScoreClassifier, texts: Sequence[str], lengths: Sequence[int], labels: int) -> Reread:
+    """Only labels in doubt are asked about passages: how many, a few texts say that are read as a whole.
+
+    Where a document is read once for all labels, so are its passages, unless none is in doubt.
+    """
+    counts = np.array([len(passages(text)) for text in texts])
+    chosen = np.flatnonzero(counts)[:LOOKED]
+    if not chosen.size:
+        return Reread()
+    if _is_far(classifier):
+        doubtful, some = IN_DOUBT, 1 - (1 - IN_DOUBT) ** labels
+    else:
+        scores = _model_alone(classifier).classify([texts[place] for place in chosen]).scores
+        found = in_doubt(scores.log_odds)
+        shares = found.sum(axis=1) / np.maximum(1, scores.scored.sum(axis=1))
+        doubtful = float(np.average(shares, weights=counts[chosen]))
+        some = float(np.average(found.any(axis=1), weights=counts[chosen]))
+    share = some if _attention(classifier) == "shared" else doubtful
+    mean = float(np.mean(counts))
+    return Reread(mean * share, float(np.mean(np.where(counts > 0, lengths, 0))) * share, mean * doubtful)
+
+
+def _model_alone(classifier: SetScoreClassifier) -> SetScoreClassifier:
+    """A copy that asks about whole texts, without a cosine in its scores; it stores nothing, as all is timed later."""
+    plain = copy.copy(classifier)
+    plain.long_documents, plain.blend, plain.store = "auto", None, None
+    if hasattr(plain, "fitted_"):
+        plain.fitted_ = replace(plain.fitted_, blend=None)
+    return plain
 
 
 def _attention(classifier: SetScoreClassifier) -> str:
@@ -158,10 +203,13 @@ def _attention(classifier: SetScoreClassifier) -> str:
 
 
 def _counting(classifier: SetScoreClassifier) -> Backbone:
+    return load_backbone(DEFAULT_MODEL if _is_far(classifier) else classifier.backbone)
+
+
+def _is_far(classifier: SetScoreClassifier) -> bool:
+    """Whether the model is one that is estimated without being loaded."""
     name = classifier.backbone
-    if isinstance(name, str) and split_name(name)[0] in SHAPES:
-        return load_backbone(DEFAULT_MODEL)
-    return load_backbone(name)
+    return isinstance(name, str) and split_name(name)[0] in SHAPES
 
 
 def _words(template: Template, label: str) -> str:

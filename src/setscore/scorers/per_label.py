@@ -8,7 +8,7 @@ Every label is asked at the same place, so the scores do not depend on the order
 pair with exact attention, one per document (or window of it) with shared attention.
 
 Before that, a document that is longer than a backbone can read is cut into windows; their scores are pooled. With
-`long_documents="passages"` the passages of each window are asked about, too.
+`long_documents="passages"` its passages are asked about the labels that are then still in doubt.
 """
 
 from bisect import bisect_right
@@ -21,7 +21,7 @@ from setscore.backbones import Backbone, Embedder
 from setscore.errors import BackboneError, SetScoreError, TemplateError, brief, unknown_name
 from setscore.prompts import Template
 from setscore.records import BoolArray, FloatArray, LabelSet, Progress, Query, Scores, Slot, steps
-from setscore.scorers.passages import passages, with_passages
+from setscore.scorers.passages import in_doubt, passages, with_passages
 
 LONG_DOCUMENTS = ("auto", "truncate", "chunk", "passages")
 POOLS = ("max", "mean", "logmeanexp")
@@ -32,6 +32,10 @@ MOST_CHARACTERS_OF_A_TOKEN = 128  # a document with longer ones (blanks, an endl
 UNSURE = 256  # characters before a cut whose tokens may be others in the whole text
 BLOCK_QUERIES = 8192  # queries held in memory at once; progress is told after each block
 LONGEST = 256  # label texts whose tokens are counted, beside those that are asked
+
+Place = tuple[
+    int, list[int], list[str]
+]  # a document, the labels that are asked about it, the texts that are read of it
 
 
 @dataclass(frozen=True)
@@ -189,32 +193,57 @@ class PerLabelScorer:
         forwards = 0
         step = steps(progress, "scoring", len(documents))
         for block in _blocks(documents, int(scored.sum(axis=1).max(initial=1))):
-            queries: list[Query] = []
-            places: list[tuple[int, list[int], int, int]] = []  # document, its labels, how many windows and texts
+            places: list[Place] = []
             for row in block:
                 most = backbone.spec.windows
                 windows, truncated[row] = read_document(backbone, documents[row], self.reading, room=room, most=most)
-                asked, pieces = np.flatnonzero(scored[row]).tolist(), _pieces(windows, self.reading)
-                queries += [self.template.query(text, texts[i]) for text in pieces for i in asked]
-                places.append((row, asked, len(windows), len(pieces)))
-            forwards += sum(count * self.cost(len(asked), shared=shared) for _, asked, _, count in places)
+                places.append((row, np.flatnonzero(scored[row]).tolist(), windows))
+            queries = self._queries(places, texts)
             found, read = (backbone.log_odds(queries), []) if reader is None else reader.read(queries)
-            answers, embedded = iter(np.array([float(answer[0]) for answer in found])), iter(read)
-            for row, asked, cut, count in places:
-                if reader is not None and asked:
-                    seen = [next(embedded) for _ in range(count * len(asked))]
-                    vectors[row] = np.mean(seen[: cut * len(asked) : len(asked)], axis=0)
-                parts = np.fromiter(answers, dtype=np.float64, count=count * len(asked)).reshape(count, len(asked))
-                log_odds[row, asked] = with_passages(pool_windows(parts[:cut], self.reading.pool), parts[cut:])
+            vectors |= _mean_vectors(places, read)
+            for (row, asked, _), parts in _by_place(places, found):
+                log_odds[row, asked] = pool_windows(parts, self.reading.pool)
+            if self.reading.long_documents == "passages" and (again := _in_doubt(places, log_odds)):
+                for (row, asked, _), parts in _by_place(again, backbone.log_odds(self._queries(again, texts))):
+                    log_odds[row, asked] = with_passages(log_odds[row, asked], parts)
+                places += again
+            forwards += sum(len(read) * self.cost(len(asked), shared=shared) for _, asked, read in places)
             step(len(block))
         return Scores(log_odds, scored, truncated, forwards, vectors=_unit(vectors, len(documents)))
 
+    def _queries(self, places: Sequence[Place], texts: Sequence[str]) -> list[Query]:
+        return [self.template.query(text, texts[i]) for _, asked, read in places for text in read for i in asked]
 
-def _pieces(windows: list[str], reading: Reading) -> list[str]:
-    """What is asked about: the windows, and behind them their passages if these are read too."""
-    if reading.long_documents != "passages":
-        return windows
-    return [*windows, *(passage for window in windows for passage in passages(window))]
+
+def _by_place(places: Sequence[Place], answers: Sequence[FloatArray]) -> Iterator[tuple[Place, FloatArray]]:
+    """Each place with its log-odds [n_texts, n_labels], of the answers to the queries of all of them."""
+    values, start = np.array([float(answer[0]) for answer in answers]), 0
+    for place in places:
+        _, asked, read = place
+        stop = start + len(read) * len(asked)
+        yield place, values[start:stop].reshape(len(read), len(asked))
+        start = stop
+
+
+def _in_doubt(places: Sequence[Place], log_odds: FloatArray) -> list[Place]:
+    """The passages of documents, and of their labels those that are in doubt after the whole was read."""
+    again: list[Place] = []
+    for row, asked, windows in places:
+        doubtful = [i for i, doubt in zip(asked, in_doubt(log_odds[row, asked]), strict=True) if doubt]
+        if doubtful and (parts := [passage for window in windows for passage in passages(window)]):
+            again.append((row, doubtful, parts))
+    return again
+
+
+def _mean_vectors(places: Sequence[Place], read: Sequence[FloatArray]) -> dict[int, FloatArray]:
+    """By document the mean over its windows of what was embedded, a vector for each query; nothing of no vectors."""
+    found, start = dict[int, FloatArray](), 0
+    for row, asked, windows in places if read else ():
+        stop = start + len(windows) * len(asked)
+        if asked:
+            found[row] = np.mean(read[start : stop : len(asked)], axis=0)
+        start = stop
+    return found
 
 
 def _unit(vectors: dict[int, FloatArray], documents: int) -> FloatArray | None:
