@@ -69,8 +69,8 @@ class SetScoreClassifier(TextClassifier):
     verbalizer      the answers to compare: "yes/no", "true/false", "relevant/irrelevant", "present/absent"
     attention       "auto" (the backbone's own), "shared" (document read once) or "exact" (once per label)
     long_documents  "truncate" (read the beginning), "chunk" (overlapping windows), "auto" (as suits the backbone), or
-                    "passages" (as auto, and each passage of longer texts on its own: more is found, at several times
-                    the cost)
+                    "passages" (as auto, and each passage of longer texts on its own for the labels that are in doubt:
+                    more is found, at about twice the cost)
     pool, overlap   how windows become one score ("max", "mean", "logmeanexp"), and the tokens they share
     shortlist       32, "cosine:32": only the labels nearest to a document; "parents": children of likely parents
     blend           "cosine" (of all-MiniLM) or "own-cosine" (of setscore-mini) is mixed in; `fit` chooses its weight

@@ -28,7 +28,7 @@ DRAWN = 1024  # documents that are kept of all rows, by chance
 GROUP = 64  # documents that are timed together
 WARM = 8  # documents before anything is timed: the first ones pay for what is loaded
 SECONDS = 10.0  # of measuring
-LOOKED = 32  # texts that are read as a whole, to see how many labels their passages would be asked about
+LOOKED = 32  # texts that are read as a whole, to see about how many labels their passages would be asked
 IN_DOUBT = 0.1  # of the labels, where the model is not here to be asked: as in recipes/LOG.md
 
 # Tokens a second on one GPU in bf16: for each shape the least of docs/results/gpu.md, by benchmarks/speed/gpu.py.

@@ -42,7 +42,7 @@ Place = tuple[
 class Reading:
     """How documents are read: see `SetScoreClassifier`. "auto" truncates where all labels stand in one prompt.
 
-    "passages" cuts as "auto" does.
+    "passages" cuts as "auto" does, and reads passages where a label is in doubt (scorers/passages.py).
     """
 
     long_documents: str = "auto"
@@ -156,7 +156,7 @@ class PerLabelScorer:
     reading: Reading = field(default_factory=Reading)
 
     def cost(self, labels: int, *, shared: bool) -> int:
-        """Forwards for one window of a document and so many labels."""
+        """Forwards for one window or passage of a document and so many labels."""
         return min(labels, 1) if shared else labels
 
     def score(
