@@ -16,6 +16,7 @@ from recipes.sources.inference import BOOLQ, SNLI
 from recipes.sources.rows import FAMILIES
 from recipes.sources.written import SOURCE as WRITTEN
 from recipes.store import Ints, Store
+from recipes.tutored import Tutored
 from recipes.twins import Twins
 from recipes.vocabulary import Vocabulary
 
@@ -45,9 +46,16 @@ class Examples:
     """An endless stream of examples."""
 
     def __init__(
-        self, store: Store, cosines: Cosines, words: Vocabulary, config: Mapping[str, Any], seed: Sequence[int]
+        self,
+        store: Store,
+        cosines: Cosines,
+        words: Vocabulary,
+        config: Mapping[str, Any],
+        seed: Sequence[int],
+        *,
+        tutored: Tutored | None = None,
     ) -> None:
-        self.store, self.words, self.config = store, words, config
+        self.store, self.words, self.config, self.said = store, words, config, tutored
         self.random = np.random.default_rng(seed)
         self.questions = Questions(store, cosines, words, config, self.random)
         self.columns: int = config["columns"]
@@ -62,7 +70,7 @@ class Examples:
             "running": self.running,
             "lists": self.lists,
             "written": self.written,
-            "tutored": self.written,
+            "tutored": self.tutored,
             "snli": self.labels,
             "boolq": self.asks,
         }
@@ -88,6 +96,8 @@ class Examples:
     def _rows(self, kind: str) -> tuple[Ints, npt.NDArray[np.float64]]:
         """The rows that a kind can use and their cumulative weight: by family, and by the root of the source's size."""
         store = self.store
+        if kind == "tutored":  # numbers of what the tutor answered
+            return np.arange(count := len(self.said.document) if self.said else 0), np.arange(1.0, count + 1)
         yes, no, asks = (np.diff(x.offsets) for x in (store.row_yes, store.row_no, store.row_asks))
         long = np.diff(store.documents.offsets)[store.row_document] >= LEAST_DOCUMENT
         books = np.array([source in ("books", "wikitext") for source in store.sources])[store.row_source]
@@ -95,7 +105,6 @@ class Examples:
             "written": np.array([source.startswith(WRITTEN) for source in store.sources])[store.row_source],
             "snli": np.array([source == SNLI for source in store.sources])[store.row_source],
             "boolq": np.array([source == BOOLQ for source in store.sources])[store.row_source],
-            "tutored": np.diff(store.row_asked.offsets) > 0,
         }
         if kind in own:  # twins are drawn together, so each of them half as often
             rows = np.flatnonzero(own[kind])
@@ -130,8 +139,10 @@ class Examples:
         return example
 
     def _of_row(self, row: int) -> Example:
-        """The row's document, its embedding to be kept."""
-        document = int(self.store.row_document[row])
+        return self._of_document(int(self.store.row_document[row]))
+
+    def _of_document(self, document: int) -> Example:
+        """A document of the store, its embedding to be kept."""
         example = self._document(self.store.documents[document].tolist())
         example.embedding = document
         return example
@@ -245,6 +256,13 @@ class Examples:
             self._asked(self._of_row(one), questions, same=same, paired=paired) for one, (questions, same) in drawn
         ]
         return first
+
+    def tutored(self, number: int) -> Example | None:
+        """A document with labels about which a tutor was asked."""
+        assert self.said is not None
+        document, answers = self.said[number]
+        questions, same = self.twins.asked(answers)
+        return self._asked(self._of_document(document), questions, same=same)
 
     def phrase(self) -> Example:
         """A phrase on its own, for its embedding."""

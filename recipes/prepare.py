@@ -10,7 +10,6 @@ so. `--every 500` reads every 500th row of each file but the written ones, for a
 
 import argparse
 import json
-import lzma
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,11 +25,12 @@ from tokenizers import Tokenizer
 from recipes import HERE, ROOT
 from recipes.files import json_lines, text_lines
 from recipes.overlap import N, copies, evaluation_ngrams, forbidden_wordings, normal
-from recipes.sources import answers, inference, judged, labelled, natural, packages, running, titles, tutored, written
+from recipes.sources import answers, inference, judged, labelled, natural, packages, running, titles, written
 from recipes.sources.phrases import common_phrases, count_phrases
 from recipes.sources.rows import FAMILIES, Label, Row
 from recipes.sources.topics import load_topics, with_pairs
 from recipes.store import Ragged, Store, Texts, tokenize
+from recipes.tutor import pool
 
 EVERYDAY = ROOT / "tests" / "data"
 Read = Callable[[Path, Mapping[str, Any], int], Iterator[Row | None]]
@@ -59,23 +59,21 @@ def main() -> None:
     evaluation = evaluation_texts(arguments.evaluation)
     evaluation |= everyday_texts(EVERYDAY)
     general = list(read_all(arguments.data, config["prepare"], arguments.every))
-    read = [row for _, row in general if row is not None]
-    known, absent = judged.records(arguments.judged, (row.document for row in read))
-    by_hand = list(written.for_training(arguments.written))
+    known, absent = judged.records(arguments.judged, (row.document for _, row in general if row is not None))
     rows = chain(
         general,
-        (("written", row) for row in by_hand),
+        (("written", row) for row in written.for_training(arguments.written)),
         (("judged", row) for row in judged.for_training(known)),
-        (("tutored", row) for row in tutored.rows(read, known, by_hand, areas, config["tutored"])),
     )
     kept, counts = select(rows, config["prepare"])
     if arguments.apart:
         arguments.apart.write_text(json.dumps(judged.for_validation(known)) + "\n")
     clean, removed = without_evaluation(kept, chain.from_iterable(evaluation.values()))
-    store = assemble(clean, areas, tokenizer, config)
+    store, labels = assemble(clean, areas, tokenizer, config)
     store.save(arguments.out)
     if arguments.tutor:
-        for_tutor(clean, arguments.tutor)
+        apart = {record["text"] for record in judged.for_validation(known)}
+        pool.write(clean, labels, apart, arguments.tutor, config["tutored"])
     summary = {
         **counts,
         "judged_texts_absent": absent,
@@ -176,7 +174,7 @@ def select(rows: Iterable[tuple[str, Row | None]], config: Mapping[str, Any]) ->
     for name, row in rows:
         if row is None:
             unread[name] += 1
-        elif row.document and (key := hash((row.source, row.document, row.asks, row.asked))) not in seen:
+        elif row.document and (key := hash((row.source, row.document, row.asks))) not in seen:
             seen.add(key)
             by_source[row.source].append(row)
     generator, kept = random.Random(config["seed"]), []
@@ -251,7 +249,7 @@ def without_evaluation(rows: list[Row], evaluation: Iterable[str]) -> tuple[list
         if is_copy:
             copied[row.source] += 1
             continue
-        clean.append(replace(row, yes=allowed(row.yes), no=allowed(row.no), asked=allowed(row.asked)))
+        clean.append(replace(row, yes=allowed(row.yes), no=allowed(row.no)))
     return clean, {"documents": dict(copied), "wordings": dict(worded.most_common())}
 
 
@@ -262,8 +260,10 @@ def row_texts(row: Row) -> Iterator[str]:
     yield from (text for text in others if len(text.split()) > N)
 
 
-def assemble(rows: list[Row], areas: Sequence[Sequence[str]], tokenizer: Tokenizer, config: Mapping[str, Any]) -> Store:
-    """The arrays of the rows, their labels and the phrase pool, topics of the areas last."""
+def assemble(
+    rows: list[Row], areas: Sequence[Sequence[str]], tokenizer: Tokenizer, config: Mapping[str, Any]
+) -> tuple[Store, dict[Label, int]]:
+    """The arrays of the rows, their labels and the phrase pool, topics of the areas last; and the labels' numbers."""
     settings = config["prepare"]
     texts, labels = Texts(), dict[Label, int]()
     documents = {document: n for n, document in enumerate(dict.fromkeys(row.document for row in rows))}
@@ -278,7 +278,6 @@ def assemble(rows: list[Row], areas: Sequence[Sequence[str]], tokenizer: Tokeniz
     lists = {
         "row_yes": [label_numbers(row.yes) for row in rows],
         "row_no": [label_numbers(row.no) for row in rows],
-        "row_asked": [label_numbers(row.asked) for row in rows],
         "row_asks": [[n for question, answer in row.asks for n in (ask(question), int(answer))] for row in rows],
         "row_questions": [[ask(question) for question in row.questions] for row in rows],
         "family_questions": [
@@ -298,7 +297,7 @@ def assemble(rows: list[Row], areas: Sequence[Sequence[str]], tokenizer: Tokeniz
     topics = [topic for topic in with_pairs(areas, **settings["topics"]) if normal(topic) not in forbidden]
     others = {phrase for phrase in (*general, *named) if normal(phrase) not in forbidden} - set(topics)
     pool = [texts.number(phrase) for phrase in (*sorted(others), *topics)]
-    return Store(
+    store = Store(
         documents=cut(tokenize(tokenizer, list(documents)), settings),
         texts=texts.tokens(tokenizer, settings["text_tokens"]),
         row_document=np.array([documents[row.document] for row in rows], dtype=np.int32),
@@ -306,23 +305,12 @@ def assemble(rows: list[Row], areas: Sequence[Sequence[str]], tokenizer: Tokeniz
         row_family=np.array([FAMILIES.index(row.family) for row in rows], dtype=np.int8),
         row_answer=np.array(answer, dtype=np.int32),
         row_twin=np.array([names.get(row.twin, -1) for row in rows], dtype=np.int32),
-        said=np.zeros(0, dtype=np.float16),
         pool=np.array(pool, dtype=np.int32),
         topics=np.array(len(topics)),
         sources=tuple(sources),
         **{name: Ragged.of(values) for name, values in lists.items()},
     )
-
-
-def for_tutor(rows: list[Row], folder: Path) -> None:
-    """What was judged and written by hand, and what is asked, in the order of the store's `row_asked`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    by_hand = [row for row in rows if row.family == "written" and not row.asked]
-    learn = ({"text": row.document, "yes": row.yes, "no": row.no} for row in by_hand)
-    ask = ({"text": row.document, "asked": [label[-1] for label in row.asked]} for row in rows if row.asked)
-    for name, records in (("learn", learn), ("ask", ask)):
-        with lzma.open(folder / f"{name}.jsonl.xz", "wt", encoding="utf-8", preset=1) as stream:
-            stream.writelines(f"{json.dumps(record)}\n" for record in records)
+    return store, labels
 
 
 def cut(documents: list[list[int]], settings: Mapping[str, Any]) -> Ragged:

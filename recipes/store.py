@@ -48,19 +48,12 @@ class Store:
     row_twin: Ints  # row number, or -1
     row_yes: Ragged  # label numbers
     row_no: Ragged  # label numbers
-    row_asked: Ragged  # label numbers that a tutor answers
     row_asks: Ragged  # text numbers, in pairs with 0 / 1
     row_questions: Ragged  # text numbers of wordings with PLACE
     family_questions: Ragged  # the same, by family
-    said: Ints  # the tutor's log-odds for each of row_asked.values; none before it was asked
     pool: Ints  # text numbers of phrases that could be labels
     topics: Ints  # [] how many of them, at the end, are topics of topics.yaml
     sources: tuple[str, ...]
-
-    def said_of(self, row: int) -> tuple[Ints, Ints]:
-        """Labels that the tutor was asked about, and its probabilities."""
-        cells = slice(self.row_asked.offsets[row], self.row_asked.offsets[row + 1])
-        return self.row_asked[row], 1 / (1 + np.exp(-self.said[cells].astype(np.float64)))
 
     def save(self, path: Path) -> None:
         arrays: dict[str, Ints] = {}

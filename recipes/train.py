@@ -17,8 +17,9 @@ import json
 import math
 import multiprocessing
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from recipes.kinds import Examples
 from recipes.model import build, pooled
 from recipes.questions import Cosines
 from recipes.store import Store
+from recipes.tutored import Tutored
 from recipes.validate import report, validate
 from recipes.vocabulary import Vocabulary
 
@@ -50,13 +52,12 @@ def main() -> None:
     tokenizer = Tokenizer.from_file(str(arguments.tokenizer))
     words, store = Vocabulary.of(tokenizer), Store.load(arguments.store)
     cosines = Cosines(np.load(arguments.encoded / "phrases.npy"), np.load(arguments.encoded / "cosines.npy"))
-    if arguments.tutored:
-        store = replace(store, said=np.load(arguments.tutored))
-    if config["kinds"].get("tutored") and len(store.said) != len(store.row_asked.values):
-        raise SystemExit("kinds.tutored needs --tutored: an answer to each label that the store has for a tutor.")
-    batches = make_batches(
-        store, cosines, words, config, seed=arguments.seed or config["seed"], workers=arguments.workers
-    )
+    if config["kinds"].get("tutored") and not arguments.tutored:
+        raise SystemExit("kinds.tutored needs --tutored: what recipes.tutor.learn wrote.")
+    tutored = Tutored.load(arguments.tutored) if arguments.tutored else None
+    examples = partial(Examples, store, cosines, words, config, tutored=tutored)
+    seed = arguments.seed or config["seed"]
+    batches = make_batches(lambda worker: examples((seed, worker)), config, arguments.workers)
     next(batches)  # the workers fork before the GPU is touched
     torch.manual_seed(config["seed"])
     torch.set_float32_matmul_precision("high")
@@ -83,7 +84,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--teacher", type=Path, nargs="+", default=[], help="weights that answer beside the cosine, and where it cannot"
     )
-    parser.add_argument("--tutored", type=Path, help="answers of recipes.tutor.learn, for kinds.tutored")
+    parser.add_argument("--tutored", type=Path, help="answers of a tutor, for kinds.tutored")
     parser.add_argument("--config", type=Path, default=HERE / "config.yaml")
     parser.add_argument("--steps", type=int, default=1200, help="the schedule's length")
     parser.add_argument("--stop-after", type=float, default=math.inf, help="minutes; save and stop, to go on later")
@@ -108,14 +109,11 @@ def change(config: dict[str, Any], name: str, value: str) -> None:
     config[last] = yaml.safe_load(value)
 
 
-def make_batches(
-    store: Store, cosines: Cosines, words: Vocabulary, config: Mapping[str, Any], *, seed: int, workers: int
-) -> Iterator[Batch]:
-    """Batches in a fixed order: worker 0, 1, ..., 0, 1, ... each with its own generator."""
+def make_batches(examples: Callable[[int], Examples], config: Mapping[str, Any], workers: int) -> Iterator[Batch]:
+    """Batches in a fixed order: worker 0, 1, ..., 0, 1, ... each with examples of its own."""
 
     def stream(worker: int) -> Iterator[Batch]:
-        examples = Examples(store, cosines, words, config, (seed, worker))
-        return pack(iter(examples), config["rows"], config["columns"])
+        return pack(iter(examples(worker)), config["rows"], config["columns"])
 
     if workers == 0:
         yield from stream(0)

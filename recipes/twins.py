@@ -1,8 +1,8 @@
 """Questions about written rows (sources/written.py): known answers, many of them hard, in changing wordings.
 
 Twins are asked together: what applies to one of them only is put to both in the very same words. Beside its own labels
-a written row gets some of other rows, which hardly ever apply: else a model that reads nothing but hard ones would
-forget how seldom a label applies. Rows that a tutor answers (sources/tutored.py) are asked in the same way.
+a row gets some of other rows, which hardly ever apply: else a model that reads nothing but hard ones would forget how
+seldom a label applies. What a tutor answered is asked in the same way.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,14 +29,16 @@ class Twins:
         """The row with what is asked of it, and its twin if it has one; how many first questions both get."""
         twin = int(self.store.row_twin[row])
         if twin < 0:
-            return [(row, self._asked(row, ()))], 0
+            return [(row, self.asked(answers := self._answers(row), others=self._of_others(answers)))], 0
         ours, theirs = self._answers(row), self._answers(twin)
         flipped = [label for label, answer in ours.items() if theirs.get(label, answer) != answer]
         shared = [(label, self._question(self._wordings(label)[0])) for label in self._some(flipped)]
-        return [(one, self._asked(one, shared)) for one in (row, twin)], len(shared)
+        both = ((row, ours), (twin, theirs))
+        return [(one, self.asked(known, shared, self._of_others(known))) for one, known in both], len(shared)
 
-    def _asked(self, row: int, shared: Shared) -> Asked:
-        answers, most = self._answers(row), self.settings["labels"]
+    def asked(self, answers: Mapping[int, float], shared: Shared = (), others: Sequence[int] = ()) -> Asked:
+        """Questions about labels with these probabilities, `shared` before all; `others` hardly ever apply."""
+        most = self.settings["labels"]
         found: list[Question] = [(question, answers[label]) for label, question in shared]
         same: list[tuple[int, int]] = []
         known = {label for label, _ in shared}
@@ -48,14 +50,13 @@ class Twins:
             if again:
                 same.append((len(found), len(found) + 1))
             found += [(self._question(text), answers[label]) for text in wordings[: 1 + again]]
-        for label in self._of_others(answers) if not len(self.store.row_asked[row]) else ():
+        for label in others:
             found.append((self._question(self._wordings(label)[0]), float(self.settings["chance"])))
         return found, same
 
     def _answers(self, row: int) -> dict[int, float]:
-        store = self.store
-        answers = {int(label): 0.0 for label in store.row_no[row]} | {int(label): 1.0 for label in store.row_yes[row]}
-        return answers | {int(label): float(chance) for label, chance in zip(*store.said_of(row), strict=True)}
+        yes, no = self.store.row_yes[row], self.store.row_no[row]
+        return {int(label): 0.0 for label in no} | {int(label): 1.0 for label in yes}
 
     def _of_others(self, answers: Mapping[int, float]) -> list[int]:
         labels = self.questions.family_labels["written"]

@@ -25,8 +25,6 @@ class Row:
     """Wordings with `{label}` that fit this source, beside those of its family."""
     answer: str | None = None
     """For the masked-diffusion objective: the text that answers `document`."""
-    asked: tuple[Label, ...] = ()
-    """Labels that nobody has judged: a tutor answers whether they apply."""
     name: str = ""
     """Of a written row, for its twin."""
     twin: str = ""

@@ -1,10 +1,11 @@
 """The tutor learns what was judged and written by hand, once through, is measured, and answers what it is asked.
 
-    python -m recipes.tutor.learn --folder tutor/ --out tutor/answers.npy --validation validation.json --minutes 8
+    python -m recipes.tutor.learn --folder tutor/ --out tutored.npz --validation validation.json --minutes 8
 
-On one GPU. FOLDER holds weights.safetensors and what recipes.tutor.tokens wrote. The answers are log-odds, one for each
-label of `row_asked` of the store. `--minutes` bounds the learning: the schedule is made for what fits. The weights that
-were learned stay in FOLDER (learned.safetensors), so that a run that was stopped behind it goes on from there.
+On one GPU. FOLDER holds weights.safetensors and what recipes.tutor.tokens and recipes.tutor.near wrote. The answers
+have the numbers of documents and labels of the store. `--minutes` bounds the learning: the schedule is made for what
+fits. The weights that were learned stay in FOLDER (learned.safetensors), so that a run that was stopped behind it goes
+on from there.
 """
 
 import argparse
@@ -22,10 +23,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.nn import functional
 
+from recipes.store import Ragged
 from recipes.tutor.model import Tutor, build
+from recipes.tutor.pool import Pool
 from recipes.tutor.rows import Rows, batches
 from recipes.tutor.tokens import Questions, wordings
 from recipes.tutor.weights import unpack
+from recipes.tutored import Tutored
 from recipes.validate import measure, measure_written, report
 
 COLUMNS = 1024
@@ -35,7 +39,7 @@ TRIED = 10  # steps until the time of a step is known
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True, help="the answers, .npy")
+    parser.add_argument("--out", type=Path, required=True, help="the answers, .npz")
     parser.add_argument("--validation", type=Path, help="what measure.npz was made of")
     parser.add_argument("--minutes", type=float, default=8.0, help="of learning; default: 8")
     parser.add_argument("--rows", type=int, default=48, help=f"of {COLUMNS} tokens in a batch; default: 48")
@@ -57,8 +61,19 @@ def main() -> None:
         found = measured(odds, json.loads(arguments.validation.read_text()))
         (arguments.folder / "measured.json").write_text(json.dumps(found, indent=2) + "\n")
         print(report(found), flush=True)
-    odds = answer(tutor, Questions.load(arguments.folder / "ask.npz"), arguments.rows)
-    np.save(arguments.out, odds.astype(np.float16))
+    pool, asked = Pool.load(arguments.folder / "pool.npz"), near(arguments.folder)
+    odds = answer(tutor, asked, arguments.rows).astype(np.float16)
+    labels = pool.labels[asked.questions.values - len(pool.documents)]
+    Tutored(pool.documents, Ragged(labels, asked.questions.offsets), odds).save(arguments.out)
+    print(f"{100 * (odds > 0).mean():.1f}% of {len(odds)} answers are yes", flush=True)
+
+
+def near(folder: Path) -> Questions:
+    """What recipes.tutor.near chose, in tokens: labels stand behind the documents."""
+    pool = Questions.load(folder / "pool_tokens.npz")
+    with np.load(folder / "near.npz", allow_pickle=False) as saved:
+        questions = Ragged(saved["labels"] + len(pool.document), saved["offsets"])
+    return Questions(pool.texts, pool.document, questions, np.full(len(questions.values), np.nan, dtype=np.float16))
 
 
 def load(folder: Path, device: torch.device) -> Tutor:

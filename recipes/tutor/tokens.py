@@ -1,9 +1,9 @@
-"""What the tutor learns and what it is asked, as its tokens: `recipes.prepare --tutor FOLDER` wrote the texts there.
+"""What the tutor learns and what it may be asked, as its tokens: `recipes.prepare --tutor FOLDER` wrote the texts.
 
     python -m recipes.tutor.tokens --gguf model.gguf --folder tutor/ --validation validation.json
 
-Writes learn.npz and ask.npz, with --validation measure.npz, and vocabulary.json: the tokens that occur, which the
-others are numbered by.
+Writes learn.npz and pool_tokens.npz, with --validation measure.npz, and vocabulary.json: the tokens that occur, in the
+order of their numbers.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import json
 import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from recipes.files import json_lines
 from recipes.sources.written import worded
 from recipes.store import Ints, Ragged
 
-TEXT, LABEL, ASKED = "Text: ", "\nLabel: ", ". Applies:"
+POOL = ("documents", "labels")
 YES, NO = " yes", " no"
 LONGEST = 380  # tokens of a document
 AT_ONCE = 20  # questions of an example
@@ -63,28 +63,27 @@ class Questions:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gguf", type=Path, required=True)
-    parser.add_argument("--folder", type=Path, required=True, help="with learn.jsonl.xz and ask.jsonl.xz")
+    parser.add_argument("--folder", type=Path, required=True, help="what recipes.prepare --tutor wrote")
     parser.add_argument("--validation", type=Path, help="what the tutor is measured on, of recipes.validate")
     parser.add_argument("--seed", type=int, default=13)
     arguments = parser.parse_args()
     tokenizer, folder = tokenizer_of(arguments.gguf), arguments.folder
     generator = random.Random(arguments.seed)
-    asked = {
-        "learn": [learned(row, generator) for row in json_lines(folder / "learn.jsonl.xz", ("text", "yes", "no"))],
-        "ask": [
-            unanswered(row["text"], row["asked"]) for row in json_lines(folder / "ask.jsonl.xz", ("text", "asked"))
-        ],
-    }
+    by_hand = json_lines(folder / "learn.jsonl.xz", ("text", "yes", "no"))
+    found = {"learn": tokenized(tokenizer, (learned(row, generator) for row in by_hand))}
     if arguments.validation:
-        asked["measure"] = list(measured(json.loads(arguments.validation.read_text())))
-    found = {name: tokenized(tokenizer, rows) for name, rows in asked.items()}
+        found["measure"] = tokenized(tokenizer, measured(json.loads(arguments.validation.read_text())))
+    documents, labels = ([row["text"] for row in json_lines(folder / f"{name}.jsonl.xz", ("text",))] for name in POOL)
+    # every document and label of the pool once; which are asked together, recipes.tutor.near says
+    texts = [*map(document, documents), *map(question, labels)]
+    nothing = Ragged.of([])
+    found["pool_tokens"] = Questions(tokens(tokenizer, texts), np.arange(len(documents)), nothing, np.zeros(0))
     used = sorted({int(n) for each in found.values() for n in np.unique(each.texts.values)})
     numbers = np.zeros(max(used) + 1, dtype=np.uint16 if len(used) < 1 << 16 else np.uint32)
     numbers[used] = np.arange(len(used))
     for name, each in found.items():
-        texts = Ragged(numbers[each.texts.values], each.texts.offsets)
-        Questions(texts, each.document, each.questions, each.answers).save(folder / f"{name}.npz")
-        print(f"{name}: {len(each.document)} texts, {len(each.answers)} questions, {length(each) / 1e6:.1f} M tokens")
+        replace(each, texts=Ragged(numbers[each.texts.values], each.texts.offsets)).save(folder / f"{name}.npz")
+        print(f"{name}: {len(each.document)} texts, {len(each.answers)} questions")
     yes, no = (tokenizer.encode(word).ids[0] for word in (YES, NO))
     (folder / "vocabulary.json").write_text(json.dumps({"tokens": used, "yes": yes, "no": no}) + "\n")
 
@@ -128,18 +127,24 @@ def tokenized(tokenizer: Tokenizer, rows: Iterable[Asked]) -> Questions:
 
     for text, labels in rows:
         for at in range(0, len(labels), AT_ONCE):
-            documents.append(number(TEXT + text))
-            questions.append([number(f"{LABEL}{label}{ASKED}") for label, _ in labels[at : at + AT_ONCE]])
+            documents.append(number(document(text)))
+            questions.append([number(question(label)) for label, _ in labels[at : at + AT_ONCE]])
             answers += [answer for _, answer in labels[at : at + AT_ONCE]]
-    tokens = [each.ids[:LONGEST] for each in tokenizer.encode_batch_fast(list(numbers), add_special_tokens=False)]
-    document = np.array(documents, dtype=np.int32)
-    return Questions(Ragged.of(tokens, np.uint32), document, Ragged.of(questions), np.array(answers, dtype=np.float16))
+    read = np.array(documents, dtype=np.int32)
+    return Questions(tokens(tokenizer, list(numbers)), read, Ragged.of(questions), np.array(answers, dtype=np.float16))
 
 
-def length(asked: Questions) -> int:
-    """Tokens of all examples."""
-    sizes = np.diff(asked.texts.offsets)
-    return int(sizes[asked.document].sum() + sizes[asked.questions.values].sum())
+def document(text: str) -> str:
+    return f"Text: {text}"
+
+
+def question(label: str) -> str:
+    return f"\nLabel: {label}. Applies:"
+
+
+def tokens(tokenizer: Tokenizer, texts: list[str]) -> Ragged:
+    found = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    return Ragged.of([each.ids[:LONGEST] for each in found], np.uint32)
 
 
 def tokenizer_of(path: Path) -> Tokenizer:

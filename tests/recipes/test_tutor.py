@@ -2,22 +2,40 @@
 
 import argparse
 import json
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 import torch
+import yaml
+from safetensors.torch import save_file
+from tokenizers import Tokenizer
 from torch import Tensor
 
-from recipes.store import Ragged
-from recipes.tutor import learn, tokens
+from recipes import HERE
+from recipes.kinds import Examples
+from recipes.model import Mini
+from recipes.model import Shape as SmallShape
+from recipes.prepare import assemble
+from recipes.questions import Cosines
+from recipes.run import TOKENIZER
+from recipes.sources.rows import Row
+from recipes.store import Ragged, Store
+from recipes.tutor import learn, near, pool, tokens, weights
 from recipes.tutor.model import Shape, Tutor, build
+from recipes.tutor.pool import Pool
 from recipes.tutor.rows import batches
 from recipes.tutor.tokens import Questions
 from recipes.tutor.weights import pack, unpack
+from recipes.tutored import Tutored
+from recipes.vocabulary import Vocabulary
 
 gguf = pytest.importorskip("gguf")
 LAYERS, WIDTH, HEADS, SHARED, INNER, TOKENS = 3, 256, 4, 2, 512, 40
+SMALL = SmallShape(layers=1, width=32, heads=1, inner=64)
+CONFIG = yaml.safe_load((HERE / "config.yaml").read_text())
 
 
 def tutor_of(seed: int) -> Tutor:
@@ -44,7 +62,8 @@ def alone(tutor: Tutor, text: list[int], question: list[int]) -> float:
     cells = torch.tensor([text + question])
     segments = torch.tensor([[1] * len(text) + [2] * len(question)])
     slots = torch.tensor([[0, cells.shape[1] - 1]])
-    return float(tutor(cells, torch.arange(cells.shape[1])[None], torch.ones_like(cells), segments, slots))
+    with torch.no_grad():
+        return float(tutor(cells, torch.arange(cells.shape[1])[None], torch.ones_like(cells), segments, slots))
 
 
 def test_its_layers_are_those_of_qwen2() -> None:
@@ -157,8 +176,6 @@ def made(path: Path) -> dict[str, np.ndarray]:
 
 
 def test_weights_are_read_as_the_format_says(tmp_path: Path) -> None:
-    from safetensors.torch import save_file
-
     tensors = made(tmp_path / "model.gguf")
     packed, about = pack(tmp_path / "model.gguf", LAYERS - 1, [5, 9, 11], 98, 100)
     save_file(packed, tmp_path / "weights.safetensors", metadata=about)
@@ -176,50 +193,84 @@ def test_weights_are_read_as_the_format_says(tmp_path: Path) -> None:
         pack(tmp_path / "model.gguf", LAYERS + 1, [5], 98, 100)
 
 
+def written_store(folder: Path) -> Path:
+    """A store of some rows with hand-made labels, and the pool of what may be asked beside it."""
+    texts = [f"{word} number {n}" for word in ("tea", "war") for n in range(6)]
+    label = {"tea": ("tea", "a drink", "tea (a drink)"), "war": ("war", "a fight between armies")}
+    rows = [Row("posts", text) for text in texts]
+    rows += [
+        Row("written-ann", text, "written", (label[text[:3]],), (label["war" if text[:3] == "tea" else "tea"],))
+        for text in texts[::2]
+    ]
+    store, labels = assemble(rows, [], Tokenizer.from_file(str(TOKENIZER)), CONFIG)
+    store.save(folder / "store.npz")
+    pool.write(rows, labels, {texts[1]}, folder, CONFIG["tutored"])
+    return folder / "store.npz"
+
+
+def test_the_pool_has_what_was_judged_and_others_of_its_sources(tmp_path: Path) -> None:
+    store, asked = Store.load(written_store(tmp_path)), Pool.load(tmp_path / "pool.npz")
+    assert sorted(asked.documents.tolist()) == [n for n in range(12) if n != 1]  # which is kept apart
+    assert len(asked.labels) == 2
+    assert [len(store.labels[int(n)]) for n in asked.labels] == [3, 2]
+    assert all(asked.source[0] in asked.sources[n] for n in range(2))
+
+
+def test_near_labels_are_asked_most(tmp_path: Path) -> None:
+    generator = torch.Generator().manual_seed(7)
+    labels = torch.nn.functional.normalize(torch.randn(60, 8, generator=generator), dim=1)
+    asked = Pool(np.arange(60), np.arange(60) % 2, np.arange(60), Ragged.of([[n % 2] for n in range(60)]))
+    settings = {"seed": 13, "near": 3, "among": 4, "own": 2, "any": 1}
+    chosen = near.choose(labels, labels, asked, settings)
+    nearest = (labels @ labels.T).topk(4, dim=1).indices.numpy()
+    for number in range(60):
+        found = chosen[number].tolist()
+        assert len(found) == len(set(found))
+        assert len(set(found) & set(nearest[number].tolist())) >= 3
+        assert len([n for n in found if n % 2 == number % 2]) >= 2
+    again = near.choose(labels, labels, asked, settings)
+    assert again.values.tolist() == chosen.values.tolist()
+
+
 def test_from_texts_to_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The three commands, one after the other, on a small model and a few texts."""
-    import lzma
-    import sys
-
-    from recipes.tutor import weights
-
+    """The four commands, one after the other, on a small model and a few texts; and examples of what was answered."""
     made(tmp_path / "model.gguf")
-    rows = [{"text": f"text {n}", "yes": [["tea", "a drink", "tea (a drink)"]], "no": [["war"]]} for n in range(12)]
-    asked = [{"text": "tea <|endoftext|>", "asked": ["tea", "war"]}, {"text": "war", "asked": ["tea (a drink)"]}]
-    for name, records in (("learn", rows), ("ask", asked)):
-        with lzma.open(tmp_path / f"{name}.jsonl.xz", "wt") as stream:
-            stream.writelines(json.dumps(record) + "\n" for record in records)
+    store, encoder = written_store(tmp_path), tmp_path / "encoder.safetensors"
+    save_file({name: value.clone() for name, value in Mini(SMALL).state_dict().items()}, encoder)
     sets = {
         "public": {"labels": ["a", "b"], "documents": ["one", "two"], "gold": [[0], [1]]},
         "judged": {"rows": [{"id": "x-1", "text": "one", "yes": [["a", "the first"]], "no": [["b", "the second"]]}]},
     }
     (tmp_path / "validation.json").write_text(json.dumps(sets))
-    given = ["--folder", str(tmp_path), "--validation", str(tmp_path / "validation.json")]
+    folder, measured = ("--folder", str(tmp_path)), ("--validation", str(tmp_path / "validation.json"))
+    source, packed = ("--gguf", str(tmp_path / "model.gguf")), tmp_path / "weights.safetensors"
 
-    def run(module: object, *command: str) -> None:
+    def run(module: ModuleType, *command: str) -> None:
         monkeypatch.setattr(sys, "argv", ["command", *command])
-        module.main()  # type: ignore[attr-defined]
+        module.main()
 
-    run(tokens, "--gguf", str(tmp_path / "model.gguf"), *given)
-    packed = tmp_path / "weights.safetensors"
-    run(
-        weights,
-        "--gguf",
-        str(tmp_path / "model.gguf"),
-        "--tokens",
-        str(tmp_path),
-        "--layers",
-        "2",
-        "--out",
-        str(packed),
-    )
+    run(tokens, *source, *folder, *measured)
+    run(weights, *source, "--tokens", str(tmp_path), "--layers", "2", "--out", str(packed))
+    run(near, "--store", str(store), "--base", str(encoder), *folder, "--device", "cpu")
     monkeypatch.setattr(learn, "COLUMNS", 256)
-    run(learn, *given, "--out", str(tmp_path / "answers.npy"), "--rows", "2", "--device", "cpu")
-    answers = np.load(tmp_path / "answers.npy")
-    assert answers.shape == (3,)
-    assert np.isfinite(answers).all()
+    answers = [tmp_path / "first.npz", tmp_path / "again.npz"]
+    for path in answers:  # the second goes on behind the learning
+        run(learn, *folder, *measured, "--out", str(path), "--rows", "2", "--device", "cpu")
+    first, again = map(Tutored.load, answers)
+    assert len(first.document) == 11
+    np.testing.assert_allclose(first.odds, again.odds, atol=0.1)
     assert set(json.loads((tmp_path / "measured.json").read_text())) == {"public", "judged"}
-    run(
-        learn, *given, "--out", str(tmp_path / "again.npy"), "--rows", "2", "--device", "cpu"
-    )  # goes on behind learning
-    np.testing.assert_allclose(np.load(tmp_path / "again.npy"), answers, atol=0.1)
+    document, chances = first[0]
+    assert all(0 < chance < 1 for chance in chances.values())
+    examples = Examples(
+        Store.load(store),
+        Cosines(np.zeros((12, 1), dtype=np.int32), np.zeros((12, 1), dtype=np.float16)),
+        Vocabulary.of(Tokenizer.from_file(str(TOKENIZER))),
+        CONFIG["train"] | {"kinds": {"tutored": 1.0}, "exact": 0.0, "noise": 0.0},
+        (1, 2),
+        tutored=first,
+    )
+    example = examples.tutored(0)
+    assert example is not None
+    assert example.embedding == document
+    assert {round(answer, 6) for _, answer in example.slots} <= {round(chance, 6) for chance in chances.values()}
