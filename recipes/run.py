@@ -8,7 +8,8 @@ machine too if OUT or the folder of `--keep` goes along. The stages: base (the e
 validate (the documents to measure runs on), train and average (the rounds of config.yaml, some runs at once: while one
 compiles, others train), export, sanity, card. `--start first=WEIGHTS` takes weights made before in place of that round,
 and `--until first` stops when it is done: a machine with a GPU is needed for encode and the rounds alone. mini is
-taught by small, which is made first.
+taught by small, which is made first. With `--gguf`, a Qwen2 model in that form is a tutor: it learns what was judged
+and written by hand, which takes it some minutes, and answers about many more texts (recipes/tutor).
 `recipes.readback` reads float weights out of a package whose own are not at hand, to start a later round from.
 """
 
@@ -54,6 +55,7 @@ def main() -> None:
     parser.add_argument(
         "--keep", type=Path, help="a folder that gets a copy of every result; what it has is not made again"
     )
+    parser.add_argument("--gguf", type=Path, help="a larger language model, to be the tutor; default: none")
     parser.add_argument("--base", type=Path, help="the encoder's model.safetensors; default: fetched, see bases.py")
     parser.add_argument("--judge", type=Path, help=f"the encoder that judges phrases; default: {JUDGE}, a package")
     parser.add_argument("--validation", type=Path, help="labelled sets to measure runs on; default: of --evaluation")
@@ -144,11 +146,12 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
     rounds = to_make(config["models"][arguments.model]["rounds"], arguments.start)
     evaluation = {"--evaluation": arguments.evaluation} if arguments.evaluation else {}
     every = {"--every": arguments.every} if arguments.smoke else {}
+    tutor = {"--tutor": out / "tutor"} if arguments.gguf else {}
     first = [
         stage("prepare", store, {"--data": arguments.data, "--tokenizer": TOKENIZER, "--out": store, **evaluation,
                                  "--summary": out / "summary.json", "--topics": arguments.topics,
                                  "--written": arguments.written,
-                                 "--apart": out / "judged.json", **every}),
+                                 "--apart": out / "judged.json", **tutor, **every}),
         stage("encode", encoded / "cosines.npy", {"--store": store, "--base": judging, "--targets": base,
                                                   "--out": encoded}),
     ]  # fmt: skip
@@ -161,6 +164,9 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
                     "--written": arguments.written}  # fmt: skip
         few = {"--documents": 10, "--rows": 40} if arguments.smoke else {"--rows": ROWS}
         first.append(stage("validate", arguments.validation, {**measured, **few}))
+    if arguments.gguf:
+        first += tutoring(arguments, config["models"][arguments.model]["tutor"], store, judging)
+        common["--tutored"] = out / "tutored.npz"
     trained = training(arguments, config, rounds, common)
     last: list[Stage] = []
     export = {"--weights": weights, "--tokenizer": TOKENIZER, "--texts": texts, "--out": package}
@@ -174,6 +180,26 @@ def stages(arguments: argparse.Namespace, config: dict[str, Any]) -> list[list[S
     card = package / "README.md"
     last.append(stage("card", card, {"--run": out, "--model": arguments.model, "--parity": parity, "--out": card}))
     return [*([one] for one in first), *trained, *([one] for one in last)]
+
+
+def tutoring(arguments: argparse.Namespace, tutor: dict[str, Any], store: Path, judging: Path) -> list[Stage]:
+    """A larger model learns and answers; only the last two stages need a GPU, and the GGUF file the first two."""
+    out, folder = arguments.out, arguments.out / "tutor"
+    tokens, packed, device = folder / "tokens.npz", folder / "weights.safetensors", {"--device": arguments.device}
+    gguf, measured = {"--gguf": arguments.gguf}, {}
+    if arguments.validation:
+        measured = {"--validation": arguments.validation}
+    minutes = 1 if arguments.smoke else tutor["minutes"]
+    return [
+        stage("tutor.tokens", tokens, {**gguf, "--folder": folder, **measured}),
+        stage("tutor.weights", packed, {**gguf, "--tokens": tokens, "--layers": tutor["layers"], "--out": packed}),
+        stage("tutor.near", folder / "near.npz", {"--store": store, "--base": judging, "--folder": folder, **device}),
+        stage(
+            "tutor.learn",
+            out / "tutored.npz",
+            {"--folder": folder, "--out": out / "tutored.npz", "--minutes": minutes, **measured, **device},
+        ),
+    ]
 
 
 def to_make(rounds: dict[str, dict[str, Any]], start: tuple[str, Path] | None) -> dict[str, dict[str, Any]]:
@@ -238,7 +264,8 @@ def train(arguments: argparse.Namespace, common: dict[str, Any], name: str, run:
     where = {"--out": folder, "--device": arguments.device}
     options = {**common, **where, "--steps": steps, "--seed": run["seed"], **validation}
     title, wanted, command = stage("train", folder / WEIGHTS, options)
-    extra = ["--set", *run["settings"], *run.get("also", []), *(["rows=2"] if arguments.smoke else [])]
+    tutored = run.get("tutored", []) if arguments.gguf else []
+    extra = ["--set", *run["settings"], *run.get("also", []), *tutored, *(["rows=2"] if arguments.smoke else [])]
     return f"{title} {name}", wanted, [*command, *speed, *(extra if len(extra) > 1 else [])]
 
 

@@ -4,8 +4,8 @@
 
 On one GPU. FOLDER holds weights.safetensors and what recipes.tutor.tokens and recipes.tutor.near wrote. The answers
 have the numbers of documents and labels of the store. `--minutes` bounds the learning: the schedule is made for what
-fits. The weights that were learned stay in FOLDER (learned.safetensors), so that a run that was stopped behind it goes
-on from there.
+fits. What was learned stays in FOLDER (learned.safetensors, half precision), so that a run that was stopped behind it
+goes on from there, on another machine too.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from recipes.store import Ragged
-from recipes.tutor.model import Tutor, build
+from recipes.tutor.model import Tutor, build, to_learn
 from recipes.tutor.pool import Pool
 from recipes.tutor.rows import Rows, batches
 from recipes.tutor.tokens import Questions, wordings
@@ -40,10 +40,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True, help="the answers, .npz")
-    parser.add_argument("--validation", type=Path, help="what measure.npz was made of")
+    parser.add_argument("--validation", type=Path, help="what recipes.tutor.tokens read")
     parser.add_argument("--minutes", type=float, default=8.0, help="of learning; default: 8")
     parser.add_argument("--rows", type=int, default=48, help=f"of {COLUMNS} tokens in a batch; default: 48")
-    parser.add_argument("--rate", type=float, default=2e-5, help="learning rate; default: 2e-5")
+    parser.add_argument("--rate", type=float, default=3e-4, help="learning rate; default: 3e-4")
     parser.add_argument("--seed", type=int, default=13)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()
@@ -52,16 +52,15 @@ def main() -> None:
     device, learned = torch.device(arguments.device), arguments.folder / "learned.safetensors"
     tutor = load(arguments.folder, device)
     if not learned.exists():
-        learn(tutor, Questions.load(arguments.folder / "learn.npz"), arguments)
-        state = {name: value.bfloat16() for name, value in tutor.state_dict().items()}
-        save_file(state, learned.with_suffix(".new"))
+        learn(tutor, Questions.load(arguments.folder / "tokens.npz", "learn"), arguments)
+        save_file({name: value.half() for name, value in to_learn(tutor).items()}, learned.with_suffix(".new"))
         learned.with_suffix(".new").replace(learned)
     if arguments.validation:
-        odds = answer(tutor, Questions.load(arguments.folder / "measure.npz"), arguments.rows)
+        odds = answer(tutor, Questions.load(arguments.folder / "tokens.npz", "measure"), arguments.rows)
         found = measured(odds, json.loads(arguments.validation.read_text()))
         (arguments.folder / "measured.json").write_text(json.dumps(found, indent=2) + "\n")
         print(report(found), flush=True)
-    pool, asked = Pool.load(arguments.folder / "pool.npz"), near(arguments.folder)
+    pool, asked = Pool.load(arguments.folder / "tokens.npz"), near(arguments.folder)
     odds = answer(tutor, asked, arguments.rows).astype(np.float16)
     labels = pool.labels[asked.questions.values - len(pool.documents)]
     Tutored(pool.documents, Ragged(labels, asked.questions.offsets), odds).save(arguments.out)
@@ -70,7 +69,7 @@ def main() -> None:
 
 def near(folder: Path) -> Questions:
     """What recipes.tutor.near chose, in tokens: labels stand behind the documents."""
-    pool = Questions.load(folder / "pool_tokens.npz")
+    pool = Questions.load(folder / "tokens.npz", "pool")
     with np.load(folder / "near.npz", allow_pickle=False) as saved:
         questions = Ragged(saved["labels"] + len(pool.document), saved["offsets"])
     return Questions(pool.texts, pool.document, questions, np.full(len(questions.values), np.nan, dtype=np.float16))
@@ -79,9 +78,13 @@ def near(folder: Path) -> Questions:
 def load(folder: Path, device: torch.device) -> Tutor:
     """The tutor, with what it has learned if it has."""
     state, numbers = unpack(folder / "weights.safetensors", str(device))
-    if (learned := folder / "learned.safetensors").exists():
-        state = {name: value.float() for name, value in load_file(learned, str(device)).items()}
-    tutor = build(state, int(numbers["heads"]), int(numbers["shared"]), numbers["base"])
+    if device.type == "cuda":  # matrices as they are computed with, the head and norms as they are learned with
+        state = {
+            name: value.bfloat16() if value.dim() > 1 and "head" not in name else value for name, value in state.items()
+        }
+    path = folder / "learned.safetensors"
+    learned = {name: value.float() for name, value in load_file(path, str(device)).items()} if path.exists() else None
+    tutor = build(state, int(numbers["heads"]), int(numbers["shared"]), numbers["base"], learned=learned)
     if device.type == "cuda":
         for layer in tutor.layers:
             layer.compile()
@@ -94,10 +97,9 @@ def learn(tutor: Tutor, asked: Questions, arguments: argparse.Namespace) -> None
     stream = list(batches(asked, order.tolist(), rows=arguments.rows, columns=COLUMNS))
     steps, began, sums = len(stream), time.monotonic(), torch.zeros(3)
     shuffled = np.random.default_rng(arguments.seed).permutation(steps)
-    tutor.word.weight.requires_grad_(False)
-    body = [p for name, p in tutor.named_parameters() if p.requires_grad and not name.startswith("head")]
-    groups = [{"params": body, "lr": 1.0}, {"params": list(tutor.head.parameters()), "lr": 10.0}]
-    optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.98), weight_decay=0.01, fused=arguments.device != "cpu")
+    body = [p for name, p in to_learn(tutor).items() if not name.startswith("head")]
+    groups = [{"params": body, "lr": 1.0}, {"params": list(tutor.head.parameters()), "lr": 3.0}]
+    optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.98), weight_decay=0.0, fused=arguments.device != "cpu")
     ends = steps
     rate = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: arguments.rate * min(1.0, (step + 1) / 30, max(0.0, ends - step) / ends)

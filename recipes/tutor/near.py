@@ -30,11 +30,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--base", type=Path, required=True, help="the encoder that says what is near")
-    parser.add_argument("--folder", type=Path, required=True, help="with pool.npz; near.npz goes there")
+    parser.add_argument("--folder", type=Path, required=True, help="with tokens.npz; near.npz goes there")
     parser.add_argument("--config", type=Path, default=HERE / "config.yaml")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()
-    store, pool = Store.load(arguments.store), Pool.load(arguments.folder / "pool.npz")
+    store, pool = Store.load(arguments.store), Pool.load(arguments.folder / "tokens.npz")
     model = build(load_file(arguments.base)).to(arguments.device).eval()
     documents = embed(model, Ragged.of([store.documents[int(n)] for n in pool.documents], np.uint16))
     worded = [store.texts[int(store.labels[int(n)][-1])] for n in pool.labels]

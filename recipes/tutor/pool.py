@@ -27,10 +27,19 @@ class Pool:
     labels: Ints  # [L] numbers of the store
     sources: Ragged  # [L]
 
+    def arrays(self) -> dict[str, Ints]:
+        return {
+            "documents": self.documents,
+            "source": self.source,
+            "labels": self.labels,
+            "sources": self.sources.values,
+            "source_offsets": self.sources.offsets,
+        }
+
     @classmethod
     def load(cls, path: Path) -> "Pool":
         with np.load(path, allow_pickle=False) as saved:
-            sources = Ragged(saved["sources"], saved["offsets"])
+            sources = Ragged(saved["sources"], saved["source_offsets"])
             return cls(saved["documents"], saved["source"], saved["labels"], sources)
 
 
@@ -59,15 +68,14 @@ def write(
     names = {name: n for n, name in enumerate(sorted(known))}
     lines(folder / "documents.jsonl.xz", ({"text": document} for document in documents))
     lines(folder / "labels.jsonl.xz", ({"text": label[-1]} for label in found))
-    sources = Ragged.of([sorted(names[name] for name in each) for each in found.values()])
-    np.savez_compressed(
-        folder / "pool.npz",
-        documents=np.array([place[document] for document in documents], dtype=np.int32),
-        source=np.array([names[name] for name in documents.values()], dtype=np.int32),
-        labels=np.array([numbers[label] for label in found], dtype=np.int32),
-        sources=sources.values,
-        offsets=sources.offsets,
+    pool = Pool(
+        np.array([place[document] for document in documents], dtype=np.int32),
+        np.array([names[name] for name in documents.values()], dtype=np.int32),
+        np.array([numbers[label] for label in found], dtype=np.int32),
+        Ragged.of([sorted(names[name] for name in each) for each in found.values()]),
     )
+    with (folder / "pool.npz").open("wb") as stream:
+        np.savez_compressed(stream, allow_pickle=False, **pool.arrays())
 
 
 def lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

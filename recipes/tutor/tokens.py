@@ -2,8 +2,8 @@
 
     python -m recipes.tutor.tokens --gguf model.gguf --folder tutor/ --validation validation.json
 
-Writes learn.npz and pool_tokens.npz, with --validation measure.npz, and vocabulary.json: the tokens that occur, in the
-order of their numbers.
+Writes tokens.npz, which holds all that the stages behind it need: what is learned, what is measured with --validation,
+the pool of documents and labels, and the tokens that occur, in the order of their numbers.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 from recipes.files import json_lines
 from recipes.sources.written import worded
 from recipes.store import Ints, Ragged
+from recipes.tutor.pool import Pool
 
 POOL = ("documents", "labels")
 YES, NO = " yes", " no"
@@ -42,22 +43,23 @@ class Questions:
     questions: Ragged  # [E] text numbers
     answers: Ints  # of every question of every example
 
-    def save(self, path: Path) -> None:
-        np.savez_compressed(
-            path,
-            texts=self.texts.values,
-            text_offsets=self.texts.offsets,
-            document=self.document,
-            questions=self.questions.values,
-            question_offsets=self.questions.offsets,
-            answers=self.answers,
-        )
+    def arrays(self, name: str) -> dict[str, Ints]:
+        return {
+            f"{name}.texts": self.texts.values,
+            f"{name}.text_offsets": self.texts.offsets,
+            f"{name}.document": self.document,
+            f"{name}.questions": self.questions.values,
+            f"{name}.question_offsets": self.questions.offsets,
+            f"{name}.answers": self.answers,
+        }
 
     @classmethod
-    def load(cls, path: Path) -> "Questions":
+    def load(cls, path: Path, name: str) -> "Questions":
         with np.load(path, allow_pickle=False) as saved:
-            texts, questions = (Ragged(saved[name], saved[f"{name[:-1]}_offsets"]) for name in ("texts", "questions"))
-            return cls(texts, saved["document"], questions, saved["answers"])
+            texts, questions = (
+                Ragged(saved[f"{name}.{kind}s"], saved[f"{name}.{kind}_offsets"]) for kind in ("text", "question")
+            )
+            return cls(texts, saved[f"{name}.document"], questions, saved[f"{name}.answers"])
 
 
 def main() -> None:
@@ -77,15 +79,16 @@ def main() -> None:
     # every document and label of the pool once; which are asked together, recipes.tutor.near says
     texts = [*map(document, documents), *map(question, labels)]
     nothing = Ragged.of([])
-    found["pool_tokens"] = Questions(tokens(tokenizer, texts), np.arange(len(documents)), nothing, np.zeros(0))
+    found["pool"] = Questions(tokens(tokenizer, texts), np.arange(len(documents)), nothing, np.zeros(0))
     used = sorted({int(n) for each in found.values() for n in np.unique(each.texts.values)})
     numbers = np.zeros(max(used) + 1, dtype=np.uint16 if len(used) < 1 << 16 else np.uint32)
     numbers[used] = np.arange(len(used))
+    arrays = {"used": np.array(used), "yes_no": np.array([tokenizer.encode(word).ids[0] for word in (YES, NO)])}
     for name, each in found.items():
-        replace(each, texts=Ragged(numbers[each.texts.values], each.texts.offsets)).save(folder / f"{name}.npz")
+        arrays |= replace(each, texts=Ragged(numbers[each.texts.values], each.texts.offsets)).arrays(name)
         print(f"{name}: {len(each.document)} texts, {len(each.answers)} questions")
-    yes, no = (tokenizer.encode(word).ids[0] for word in (YES, NO))
-    (folder / "vocabulary.json").write_text(json.dumps({"tokens": used, "yes": yes, "no": no}) + "\n")
+    with (folder / "tokens.npz").open("wb") as stream:
+        np.savez_compressed(stream, allow_pickle=False, **arrays, **Pool.load(folder / "pool.npz").arrays())
 
 
 def learned(row: Mapping[str, Any], generator: random.Random) -> Asked:

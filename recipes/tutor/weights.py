@@ -1,6 +1,6 @@
 """A GGUF file of a Qwen2 model as a small file of the tutor's weights, still quantised: what is not needed is left out.
 
-    python -m recipes.tutor.weights --gguf model.gguf --tokens tutor/ --layers 21 --out tutor/weights.safetensors
+    python -m recipes.tutor.weights --gguf model.gguf --tokens tutor/tokens.npz --layers 21 --out weights.safetensors
 
 Kept are the first layers, the embeddings of the tokens that `recipes.tutor.tokens` found, and of the output only the
 rows of yes and no. The upper layers of a language model choose words, which the tutor has no use for. `unpack` makes
@@ -33,14 +33,15 @@ NAMES = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gguf", type=Path, required=True)
-    parser.add_argument("--tokens", type=Path, required=True, help="the folder that recipes.tutor.tokens wrote")
+    parser.add_argument("--tokens", type=Path, required=True, help="what recipes.tutor.tokens wrote")
     parser.add_argument("--layers", type=int, required=True, help="how many, from the first")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    chosen = json.loads((arguments.tokens / "vocabulary.json").read_text())
-    packed, about = pack(arguments.gguf, arguments.layers, chosen["tokens"], chosen["yes"], chosen["no"])
+    with np.load(arguments.tokens, allow_pickle=False) as saved:
+        used, (yes, no) = saved["used"].tolist(), saved["yes_no"].tolist()
+    packed, about = pack(arguments.gguf, arguments.layers, used, yes, no)
     save_file(packed, arguments.out, metadata=about)
-    print(f"{arguments.layers} layers, {len(chosen['tokens'])} tokens: {arguments.out.stat().st_size / 1e6:.0f} MB")
+    print(f"{arguments.layers} layers, {len(used)} tokens: {arguments.out.stat().st_size / 1e6:.0f} MB")
 
 
 def pack(path: Path, layers: int, tokens: list[int], yes: int, no: int) -> tuple[dict[str, Tensor], dict[str, str]]:

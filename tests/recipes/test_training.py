@@ -31,7 +31,7 @@ torch = pytest.importorskip("torch")
 import recipes.model as mini  # noqa: E402
 from recipes import encode  # noqa: E402  (needs torch)
 from recipes.card import card, figures  # noqa: E402
-from recipes.run import named, say, to_make, training, up_to, waves  # noqa: E402
+from recipes.run import named, say, to_make, training, tutoring, up_to, waves  # noqa: E402
 from recipes.train import blend, change  # noqa: E402
 from recipes.validate import labelled_sets, measure  # noqa: E402
 from setscore.backbones.mini import default_folder  # noqa: E402
@@ -398,14 +398,16 @@ def planned(**changes):
         "out": Path("out"),
         "start": None,
         "teacher": None,
+        "gguf": None,
         "model": "small",
         "smoke": False,
         "validation": None,
         "device": "cuda",
     }
+    common = {"--base": Path("base")} | changes.pop("common", {})
     config, arguments = yaml.safe_load((HERE / "config.yaml").read_text()), argparse.Namespace(**given | changes)
     rounds = to_make(config["models"][arguments.model]["rounds"], arguments.start)
-    found = training(arguments, config, rounds, {"--base": Path("base")})
+    found = training(arguments, config, rounds, common)
     return {wanted: " ".join(command) for together in found for _, wanted, command in together}
 
 
@@ -424,6 +426,27 @@ class TestPlan:
         runs = [command for command in commands if "recipes.train" in command]
         assert len(runs) == 9
         assert all("--teacher larger " in command for command in runs)
+
+    def test_with_a_tutor_every_round_is_told_what_it_said(self):
+        said = {"--tutored": Path("out/tutored.npz")}
+        without, taught = planned(), planned(gguf=Path("model.gguf"), common=said)
+        runs = [command for command in taught.values() if "recipes.train" in command]
+        assert len(runs) == 10
+        assert all("--tutored out/tutored.npz" in run and "kinds.tutored=" in run for run in runs)
+        assert not any("kinds.tutored=" in command for command in without.values())
+
+    def test_a_tutor_learns_before_the_rounds(self):
+        given = {"out": Path("out"), "gguf": Path("model.gguf"), "smoke": False, "device": "cuda"}
+        arguments = argparse.Namespace(**given, validation=Path("validation.json"))
+        tutor = yaml.safe_load((HERE / "config.yaml").read_text())["models"]["small"]["tutor"]
+        found = tutoring(arguments, tutor, Path("store.npz"), Path("encoder"))
+        assert [name for name, _, _ in found] == ["tutor.tokens", "tutor.weights", "tutor.near", "tutor.learn"]
+        assert found[-1][1] == Path("out/tutored.npz")
+        for _, wanted, command in found:  # options that the stages know
+            module, options = command[1], command[2:]
+            said = importlib.import_module(module).__file__
+            assert all(f'"{option}"' in Path(said).read_text() for option in options if option.startswith("--"))
+            assert str(wanted) in options or wanted.parent == Path("out/tutor")
 
     def test_rounds_that_need_nothing_of_each_other_are_made_together(self):
         rounds = {

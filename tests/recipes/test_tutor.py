@@ -24,7 +24,7 @@ from recipes.run import TOKENIZER
 from recipes.sources.rows import Row
 from recipes.store import Ragged, Store
 from recipes.tutor import learn, near, pool, tokens, weights
-from recipes.tutor.model import Shape, Tutor, build
+from recipes.tutor.model import Shape, Tutor, build, to_learn
 from recipes.tutor.pool import Pool
 from recipes.tutor.rows import batches
 from recipes.tutor.tokens import Questions
@@ -40,7 +40,8 @@ CONFIG = yaml.safe_load((HERE / "config.yaml").read_text())
 
 def tutor_of(seed: int) -> Tutor:
     torch.manual_seed(seed)
-    return Tutor(Shape(LAYERS, WIDTH, HEADS, SHARED, INNER, TOKENS))
+    state = Tutor(Shape(LAYERS, WIDTH, HEADS, SHARED, INNER, TOKENS)).state_dict()
+    return build({name: value for name, value in state.items() if not name.endswith((".a", ".b"))}, HEADS, SHARED, 1e6)
 
 
 def questions(generator: np.random.Generator, examples: int) -> Questions:
@@ -120,6 +121,20 @@ def test_it_learns_and_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     learn.learn(tutor, known, arguments)
     odds = learn.answer(tutor, fresh, rows=8)
     assert ((odds > 0) == (fresh.answers > 0.5)).mean() > 0.9
+    untouched = dict(tutor_of(4).named_parameters())
+    kept = {name for name, value in tutor.named_parameters() if torch.equal(value, untouched[name])}
+    assert kept == set(untouched) - set(to_learn(tutor)), "the language model itself does not change"
+    again = build({name: untouched[name] for name in untouched if name in kept or "head" in name}, HEADS, SHARED, 1e6,
+                  learned={name: value.detach() for name, value in to_learn(tutor).items()})  # fmt: skip
+    np.testing.assert_allclose(learn.answer(again, fresh, rows=8), odds, atol=1e-5)
+    with pytest.raises(ValueError, match="does not fit these weights"):
+        build(
+            {name: untouched[name] for name in untouched if name in kept or "head" in name},
+            HEADS,
+            SHARED,
+            1e6,
+            learned={},
+        )
 
 
 def made(path: Path) -> dict[str, np.ndarray]:
@@ -250,7 +265,7 @@ def test_from_texts_to_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         module.main()
 
     run(tokens, *source, *folder, *measured)
-    run(weights, *source, "--tokens", str(tmp_path), "--layers", "2", "--out", str(packed))
+    run(weights, *source, "--tokens", str(tmp_path / "tokens.npz"), "--layers", "2", "--out", str(packed))
     run(near, "--store", str(store), "--base", str(encoder), *folder, "--device", "cpu")
     monkeypatch.setattr(learn, "COLUMNS", 256)
     answers = [tmp_path / "first.npz", tmp_path / "again.npz"]
