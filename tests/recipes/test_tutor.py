@@ -212,7 +212,8 @@ def written_store(folder: Path) -> Path:
     """A store of some rows with hand-made labels, and the pool of what may be asked beside it."""
     texts = [f"{word} number {n}" for word in ("tea", "war") for n in range(6)]
     label = {"tea": ("tea", "a drink", "tea (a drink)"), "war": ("war", "a fight between armies")}
-    rows = [Row("posts", text) for text in texts]
+    rows = [Row("posts", text) for text in texts] + [Row("news", "nobody's label")]
+    rows.append(Row("written-bob", "nobody's label", "written"))  # with no label left, in a source with none
     rows += [
         Row("written-ann", text, "written", (label[text[:3]],), (label["war" if text[:3] == "tea" else "tea"],))
         for text in texts[::2]
@@ -225,10 +226,12 @@ def written_store(folder: Path) -> Path:
 
 def test_the_pool_has_what_was_judged_and_others_of_its_sources(tmp_path: Path) -> None:
     store, asked = Store.load(written_store(tmp_path)), Pool.load(tmp_path / "pool.npz")
-    assert sorted(asked.documents.tolist()) == [n for n in range(12) if n != 1]  # which is kept apart
+    assert sorted(asked.documents.tolist()) == [n for n in range(13) if n != 1]  # which is kept apart
     assert len(asked.labels) == 2
     assert [len(store.labels[int(n)]) for n in asked.labels] == [3, 2]
-    assert all(asked.source[0] in asked.sources[n] for n in range(2))
+    source = dict(zip(asked.documents.tolist(), asked.source.tolist(), strict=True))
+    assert all(asked.sources[n].tolist() == [source[0]] for n in range(2)), "where the texts come from"
+    assert source[12] != source[0]
 
 
 def test_near_labels_are_asked_most(tmp_path: Path) -> None:
@@ -272,14 +275,14 @@ def test_from_texts_to_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for path in answers:  # the second goes on behind the learning
         run(learn, *folder, *measured, "--out", str(path), "--rows", "2", "--device", "cpu")
     first, again = map(Tutored.load, answers)
-    assert len(first.document) == 11
+    assert len(first.document) == 12
     np.testing.assert_allclose(first.odds, again.odds, atol=0.1)
     assert set(json.loads((tmp_path / "measured.json").read_text())) == {"public", "judged"}
     document, chances = first[0]
     assert all(0 < chance < 1 for chance in chances.values())
     examples = Examples(
         Store.load(store),
-        Cosines(np.zeros((12, 1), dtype=np.int32), np.zeros((12, 1), dtype=np.float16)),
+        Cosines(np.zeros((13, 1), dtype=np.int32), np.zeros((13, 1), dtype=np.float16)),
         Vocabulary.of(Tokenizer.from_file(str(TOKENIZER))),
         CONFIG["train"] | {"kinds": {"tutored": 1.0}, "exact": 0.0, "noise": 0.0},
         (1, 2),
