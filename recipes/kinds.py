@@ -74,7 +74,7 @@ class Examples:
             "snli": self.labels,
             "boolq": self.asks,
         }
-        self.twins = Twins(store, self.questions, config["written"], self.random)
+        self.twins = Twins(store, self.questions, config["written"], self.random, tutored=tutored)
         self.waiting: list[Example] = []  # the twin of what was yielded last
         self.pairs = 0  # questions that were put to both of two twins
         self.rows = {kind: self._rows(kind) for kind in self.kinds}

@@ -12,6 +12,7 @@ import numpy as np
 
 from recipes.questions import Question, Questions
 from recipes.store import Ints, Store
+from recipes.tutored import Tutored
 
 Shared = Sequence[tuple[int, list[int]]]  # labels with the tokens of the question about them
 Asked = tuple[list[Question], list[tuple[int, int]]]  # questions, and which of them mean the same
@@ -21,20 +22,37 @@ class Twins:
     """Draws the questions of written rows; settings are `written` of config.yaml."""
 
     def __init__(
-        self, store: Store, questions: Questions, settings: Mapping[str, Any], random: np.random.Generator
+        self,
+        store: Store,
+        questions: Questions,
+        settings: Mapping[str, Any],
+        random: np.random.Generator,
+        *,
+        tutored: Tutored | None = None,
     ) -> None:
         self.store, self.questions, self.settings, self.random = store, questions, settings, random
+        self.tutored = tutored
 
     def draw(self, row: int) -> tuple[list[tuple[int, Asked]], int]:
         """The row with what is asked of it, and its twin if it has one; how many first questions both get."""
         twin = int(self.store.row_twin[row])
         if twin < 0:
-            return [(row, self.asked(answers := self._answers(row), others=self._of_others(answers)))], 0
+            return [(row, self._of_row(row, self._answers(row), ()))], 0
         ours, theirs = self._answers(row), self._answers(twin)
         flipped = [label for label, answer in ours.items() if theirs.get(label, answer) != answer]
         shared = [(label, self._question(self._wordings(label)[0])) for label in self._some(flipped)]
         both = ((row, ours), (twin, theirs))
-        return [(one, self.asked(known, shared, self._of_others(known))) for one, known in both], len(shared)
+        return [(one, self._of_row(one, answers, shared)) for one, answers in both], len(shared)
+
+    def _of_row(self, row: int, answers: Mapping[int, float], shared: Shared) -> Asked:
+        """Answers given by hand, moved by the share `softened` towards the tutor's where it was asked."""
+        others, share = self._of_others(answers), self.settings["softened"]
+        if self.tutored is not None and share:
+            said = self.tutored.about(int(self.store.row_document[row]))
+            answers = {
+                label: (1 - share) * answer + share * said.get(label, answer) for label, answer in answers.items()
+            }
+        return self.asked(answers, shared, others)
 
     def asked(self, answers: Mapping[int, float], shared: Shared = (), others: Sequence[int] = ()) -> Asked:
         """Questions about labels with these probabilities, `shared` before all; `others` hardly ever apply."""

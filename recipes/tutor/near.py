@@ -1,10 +1,10 @@
-"""Which labels the tutor is asked about each text: the next ones by meaning, some of its source's, some of any.
+"""Which labels the tutor is asked about each text: the next ones by meaning, some of its source, one of any, its own.
 
     python -m recipes.tutor.near --store prepared.npz --base encoder.safetensors --folder tutor/
 
 What hardly ever applies teaches little. So most labels are drawn from those that the untouched sentence encoder finds
 nearest to the text among all that were ever judged or written; those of the text's own source are what its writers
-would be asked about. Writes near.npz.
+would be asked about. Of labels that were judged for the text it says how sure a careful reader can be. Writes near.npz.
 """
 
 import argparse
@@ -53,12 +53,14 @@ def choose(documents: Tensor, labels: Tensor, pool: Pool, settings: dict[str, An
     among = min(settings["among"], len(labels))
     for start in range(0, len(documents), BLOCK):
         best = (documents[start : start + BLOCK] @ labels.T).topk(among, dim=1).indices.cpu().numpy()
-        for nearest, source in zip(best, pool.source[start : start + BLOCK], strict=True):
-            own = owner[order[starts[source] : starts[source + 1]]]
+        for number, nearest in enumerate(best, start=start):
+            source = pool.source[number]
+            near_by = owner[order[starts[source] : starts[source + 1]]]
             parts = [
                 generator.choice(nearest, min(settings["near"], among), replace=False),
-                generator.choice(own, min(settings["own"], len(own)), replace=False),
+                generator.choice(near_by, min(settings["source"], len(near_by)), replace=False),
                 generator.integers(len(labels), size=settings["any"]),
+                pool.own[number],
             ]
             found.append(generator.permutation(np.unique(np.concatenate(parts))))
     return Ragged.of(found)

@@ -26,6 +26,7 @@ class Pool:
     source: Ints  # [D]
     labels: Ints  # [L] numbers of the store
     sources: Ragged  # [L]
+    own: Ragged  # [D] labels that were judged or written for it, by their places among `labels`
 
     def arrays(self) -> dict[str, Ints]:
         return {
@@ -34,13 +35,15 @@ class Pool:
             "labels": self.labels,
             "sources": self.sources.values,
             "source_offsets": self.sources.offsets,
+            "own": self.own.values,
+            "own_offsets": self.own.offsets,
         }
 
     @classmethod
     def load(cls, path: Path) -> "Pool":
         with np.load(path, allow_pickle=False) as saved:
-            sources = Ragged(saved["sources"], saved["source_offsets"])
-            return cls(saved["documents"], saved["source"], saved["labels"], sources)
+            sources, own = Ragged(saved["sources"], saved["source_offsets"]), Ragged(saved["own"], saved["own_offsets"])
+            return cls(saved["documents"], saved["source"], saved["labels"], sources, own)
 
 
 def write(
@@ -57,9 +60,12 @@ def write(
     place = {document: n for n, document in enumerate(dict.fromkeys(row.document for row in rows))}
     origin = {row.document: row.source for row in reversed(rows) if row.family != "written"}
     found: dict[Label, set[str]] = defaultdict(set)
+    own: dict[str, dict[Label, None]] = defaultdict(dict)
     for row in by_hand:
         for label in (*row.yes, *row.no):
             found[label].add(origin.get(row.document, row.source))
+            own[row.document][label] = None
+    at = {label: n for n, label in enumerate(found)}
     known = set().union(*found.values())
     others = list(dict.fromkeys(row.document for row in rows if row.source in known and row.document not in apart))
     drawn = random.Random(settings["seed"]).sample(others, min(settings["others"], len(others)))
@@ -73,6 +79,7 @@ def write(
         np.array([names[name] for name in documents.values()], dtype=np.int32),
         np.array([numbers[label] for label in found], dtype=np.int32),
         Ragged.of([sorted(names[name] for name in each) for each in found.values()]),
+        Ragged.of([[at[label] for label in own.get(document, ())] for document in documents]),
     )
     with (folder / "pool.npz").open("wb") as stream:
         np.savez_compressed(stream, allow_pickle=False, **pool.arrays())

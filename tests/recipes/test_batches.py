@@ -47,7 +47,7 @@ def tokenizer():
 
 @pytest.fixture(scope="module")
 def store(tokenizer):
-    return assemble(rows(), AREAS, tokenizer, CONFIG)
+    return assemble(rows(), AREAS, tokenizer, CONFIG)[0]
 
 
 @pytest.fixture(scope="module")

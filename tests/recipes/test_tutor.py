@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -224,6 +225,11 @@ def written_store(folder: Path) -> Path:
     return folder / "store.npz"
 
 
+def examples_of(store: Store, settings: dict[str, Any], said: Tutored) -> Examples:
+    cosines = Cosines(np.zeros((13, 1), dtype=np.int32), np.zeros((13, 1), dtype=np.float16))
+    return Examples(store, cosines, Vocabulary.of(Tokenizer.from_file(str(TOKENIZER))), settings, (1, 2), tutored=said)
+
+
 def test_the_pool_has_what_was_judged_and_others_of_its_sources(tmp_path: Path) -> None:
     store, asked = Store.load(written_store(tmp_path)), Pool.load(tmp_path / "pool.npz")
     assert sorted(asked.documents.tolist()) == [n for n in range(13) if n != 1]  # which is kept apart
@@ -237,13 +243,15 @@ def test_the_pool_has_what_was_judged_and_others_of_its_sources(tmp_path: Path) 
 def test_near_labels_are_asked_most(tmp_path: Path) -> None:
     generator = torch.Generator().manual_seed(7)
     labels = torch.nn.functional.normalize(torch.randn(60, 8, generator=generator), dim=1)
-    asked = Pool(np.arange(60), np.arange(60) % 2, np.arange(60), Ragged.of([[n % 2] for n in range(60)]))
-    settings = {"seed": 13, "near": 3, "among": 4, "own": 2, "any": 1}
+    own = Ragged.of([[n, 59 - n] for n in range(60)])
+    asked = Pool(np.arange(60), np.arange(60) % 2, np.arange(60), Ragged.of([[n % 2] for n in range(60)]), own)
+    settings = {"seed": 13, "near": 3, "among": 4, "source": 2, "any": 1}
     chosen = near.choose(labels, labels, asked, settings)
     nearest = (labels @ labels.T).topk(4, dim=1).indices.numpy()
     for number in range(60):
         found = chosen[number].tolist()
         assert len(found) == len(set(found))
+        assert {number, 59 - number} <= set(found), "what was judged for it"
         assert len(set(found) & set(nearest[number].tolist())) >= 3
         assert len([n for n in found if n % 2 == number % 2]) >= 2
     again = near.choose(labels, labels, asked, settings)
@@ -280,15 +288,24 @@ def test_from_texts_to_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert set(json.loads((tmp_path / "measured.json").read_text())) == {"public", "judged"}
     document, chances = first[0]
     assert all(0 < chance < 1 for chance in chances.values())
-    examples = Examples(
-        Store.load(store),
-        Cosines(np.zeros((13, 1), dtype=np.int32), np.zeros((13, 1), dtype=np.float16)),
-        Vocabulary.of(Tokenizer.from_file(str(TOKENIZER))),
-        CONFIG["train"] | {"kinds": {"tutored": 1.0}, "exact": 0.0, "noise": 0.0},
-        (1, 2),
-        tutored=first,
-    )
+    settings = CONFIG["train"] | {"kinds": {"tutored": 1.0}, "exact": 0.0}
+    examples = examples_of(Store.load(store), settings, first)
     example = examples.tutored(0)
     assert example is not None
     assert example.embedding == document
     assert {round(answer, 6) for _, answer in example.slots} <= {round(chance, 6) for chance in chances.values()}
+
+
+def test_hand_made_answers_are_softened_by_what_the_tutor_said(tmp_path: Path) -> None:
+    store = Store.load(written_store(tmp_path))
+    row = int(np.flatnonzero(np.diff(store.row_yes.offsets))[0])
+    (yes,), (no,) = store.row_yes[row].tolist(), store.row_no[row].tolist()
+    said = Tutored(store.row_document[row : row + 1], Ragged.of([[yes, no]]), np.array([0.0, 50.0], dtype=np.float16))
+    for share, expected in ((0.5, {0.75, 0.5}), (0.0, {1.0, 0.0})):
+        settings = CONFIG["train"] | {
+            "exact": 0.0,
+            "written": CONFIG["train"]["written"] | {"softened": share, "others": 0},
+        }
+        found = examples_of(store, settings, said).written(row)
+        assert found is not None
+        assert {round(answer, 6) for _, answer in found.slots} == expected

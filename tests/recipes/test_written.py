@@ -110,7 +110,7 @@ def test_a_written_row_that_copies_a_test_is_left_out_and_its_twin_has_none(toke
     ]
     clean, removed = without_evaluation(rows, [copied])
     assert removed["documents"] == {"written-a": 1}
-    store = assemble(clean, (), tokenizer, CONFIG)
+    store, _ = assemble(clean, (), tokenizer, CONFIG)
     assert store.row_twin.tolist() == [-1]
 
 
@@ -154,7 +154,7 @@ def made_rows():
 
 @pytest.fixture(scope="module")
 def store(tokenizer):
-    return assemble(made_rows(), (), tokenizer, CONFIG)
+    return assemble(made_rows(), (), tokenizer, CONFIG)[0]
 
 
 def make(store, tokenizer, seed=(0,), **settings):
