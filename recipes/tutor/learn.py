@@ -32,7 +32,6 @@ from recipes.tutor.weights import unpack
 from recipes.tutored import Tutored
 from recipes.validate import measure, measure_written, report
 
-COLUMNS = 1024
 TRIED = 10  # steps until the time of a step is known
 
 
@@ -42,7 +41,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the answers, .npz")
     parser.add_argument("--validation", type=Path, help="what recipes.tutor.tokens read")
     parser.add_argument("--minutes", type=float, default=8.0, help="of learning; default: 8")
-    parser.add_argument("--rows", type=int, default=48, help=f"of {COLUMNS} tokens in a batch; default: 48")
+    parser.add_argument("--rows", type=int, default=48, help="of a batch; default: 48")
+    parser.add_argument("--columns", type=int, default=1024, help="tokens of a row; default: 1024")
     parser.add_argument("--rate", type=float, default=3e-4, help="learning rate; default: 3e-4")
     parser.add_argument("--seed", type=int, default=13)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -56,12 +56,14 @@ def main() -> None:
         save_file({name: value.half() for name, value in to_learn(tutor).items()}, learned.with_suffix(".new"))
         learned.with_suffix(".new").replace(learned)
     if arguments.validation:
-        odds = answer(tutor, Questions.load(arguments.folder / "tokens.npz", "measure"), arguments.rows)
+        odds = answer(
+            tutor, Questions.load(arguments.folder / "tokens.npz", "measure"), arguments.rows, arguments.columns
+        )
         found = measured(odds, json.loads(arguments.validation.read_text()))
         (arguments.folder / "measured.json").write_text(json.dumps(found, indent=2) + "\n")
         print(report(found), flush=True)
     pool, asked = Pool.load(arguments.folder / "tokens.npz"), near(arguments.folder)
-    odds = answer(tutor, asked, arguments.rows).astype(np.float16)
+    odds = answer(tutor, asked, arguments.rows, arguments.columns).astype(np.float16)
     labels = pool.labels[asked.questions.values - len(pool.documents)]
     Tutored(pool.documents, Ragged(labels, asked.questions.offsets), odds).save(arguments.out)
     print(f"{100 * (odds > 0).mean():.1f}% of {len(odds)} answers are yes", flush=True)
@@ -94,7 +96,7 @@ def load(folder: Path, device: torch.device) -> Tutor:
 def learn(tutor: Tutor, asked: Questions, arguments: argparse.Namespace) -> None:
     """Cross-entropy of every answer; the rate falls to nothing with the last batch that the time allows."""
     order = np.random.default_rng(arguments.seed).permutation(len(asked.document))
-    stream = list(batches(asked, order.tolist(), rows=arguments.rows, columns=COLUMNS))
+    stream = list(batches(asked, order.tolist(), rows=arguments.rows, columns=arguments.columns))
     steps, began, sums = len(stream), time.monotonic(), torch.zeros(3)
     shuffled = np.random.default_rng(arguments.seed).permutation(steps)
     body = [p for name, p in to_learn(tutor).items() if not name.startswith("head")]
@@ -115,7 +117,7 @@ def learn(tutor: Tutor, asked: Questions, arguments: argparse.Namespace) -> None
         optimizer.step()
         rate.step()
         right = ((odds > 0) == (answers > 0.5)).float().mean()
-        sums += torch.tensor([1.0, float(loss), float(right)])
+        sums += torch.tensor([1.0, float(loss.detach()), float(right)])
         if step == TRIED:  # the first steps compile
             began, before = time.monotonic(), time.monotonic() - began
         if step == 2 * TRIED:
@@ -138,12 +140,12 @@ def ask(tutor: Tutor, batch: Rows) -> Tensor:
 
 
 @torch.no_grad()
-def answer(tutor: Tutor, asked: Questions, rows: int) -> np.ndarray:
+def answer(tutor: Tutor, asked: Questions, rows: int, columns: int) -> np.ndarray:
     """Log-odds of every question of every example."""
     odds, began = np.full(len(asked.answers), np.nan, dtype=np.float32), time.monotonic()
     tutor.eval()
     waiting = list[tuple[Rows, Tensor]]()  # one batch is read while the next is computed
-    for batch in ahead(batches(asked, range(len(asked.document)), rows=rows, columns=COLUMNS)):
+    for batch in ahead(batches(asked, range(len(asked.document)), rows=rows, columns=columns)):
         waiting.append((batch, ask(tutor, batch)))
         if len(waiting) > 1:
             first, found = waiting.pop(0)

@@ -2,13 +2,24 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from recipes.store import Ints
 from recipes.tutor.tokens import Questions
 
-WINDOW = 2048  # examples that are put into rows together
+WINDOW = 2048  # pieces that are put into rows together
+MOST = 60  # questions of a piece; model.py counts them in 64s
+
+
+class Piece(NamedTuple):
+    """A document with some of the questions about it."""
+
+    document: int  # text number
+    start: int  # of all answers
+    stop: int
+    size: int  # tokens
 
 
 @dataclass(frozen=True)
@@ -24,16 +35,10 @@ class Rows:
 
 
 def batches(asked: Questions, order: Sequence[int], *, rows: int, columns: int) -> Iterator[Rows]:
-    """All examples, in about this order."""
-    text_sizes = np.diff(asked.texts.offsets)
-    sizes = text_sizes[asked.document] + np.add.reduceat(
-        text_sizes[asked.questions.values], asked.questions.offsets[:-1]
-    )
-    if (longest := sizes.max(initial=0)) > columns:
-        raise ValueError(f"An example has {longest} tokens, and a row {columns}.")
-    full: list[list[int]] = []
-    for start in range(0, len(order), WINDOW):
-        full += _filled(order[start : start + WINDOW], sizes, columns)
+    """All examples, in about this order; the questions of a long one stand behind their document in several rows."""
+    pieces, full = list(_pieces(asked, order, columns)), list[list[Piece]]()
+    for start in range(0, len(pieces), WINDOW):
+        full += _filled(pieces[start : start + WINDOW], columns)
         while len(full) >= rows:
             yield _batch(asked, full[:rows], rows, columns)
             full = full[rows:]
@@ -41,38 +46,59 @@ def batches(asked: Questions, order: Sequence[int], *, rows: int, columns: int) 
         yield _batch(asked, full, rows, columns)
 
 
-def _filled(order: Sequence[int], sizes: Ints, columns: int) -> list[list[int]]:
-    """Rows of examples: the longest first, each into the fullest row that has room."""
-    room, found = np.zeros(0, dtype=np.int64), list[list[int]]()
-    for example in sorted(order, key=lambda n: -sizes[n]):
-        left = room - sizes[example]
+def _pieces(asked: Questions, order: Sequence[int], columns: int) -> Iterator[Piece]:
+    """Each example whole, or cut where a row would be full."""
+    sizes, offsets = np.diff(asked.texts.offsets).tolist(), asked.questions.offsets.tolist()
+    documents, questions = asked.document.tolist(), asked.questions.values.tolist()
+    for example in order:
+        document, start = documents[example], offsets[example]
+        used = sizes[document]
+        for number in range(start, offsets[example + 1]):
+            size = sizes[questions[number]]
+            if sizes[document] + size > columns:
+                raise ValueError(
+                    f"A document and a question have {sizes[document] + size} tokens, and a row {columns}."
+                )
+            if used + size > columns or number - start == MOST:
+                yield Piece(document, start, number, used)
+                start, used = number, sizes[document]
+            used += size
+        if start < offsets[example + 1]:
+            yield Piece(document, start, offsets[example + 1], used)
+
+
+def _filled(pieces: Sequence[Piece], columns: int) -> list[list[Piece]]:
+    """Rows of pieces: the longest first, each into the fullest row that has room."""
+    room, found = np.zeros(0, dtype=np.int64), list[list[Piece]]()
+    for piece in sorted(pieces, key=lambda each: -each.size):
+        left = room - piece.size
         fitting = np.flatnonzero(left >= 0)
         if len(fitting):
             row = int(fitting[left[fitting].argmin()])
         else:
             row, room = len(found), np.append(room, columns)
             found.append([])
-        room[row] -= sizes[example]
-        found[row].append(int(example))
+        room[row] -= piece.size
+        found[row].append(piece)
     return found
 
 
-def _batch(asked: Questions, examples: Sequence[Sequence[int]], rows: int, columns: int) -> Rows:
+def _batch(asked: Questions, together: Sequence[Sequence[Piece]], rows: int, columns: int) -> Rows:
     tokens, positions, parts, segments = (np.zeros((rows, columns), dtype=np.int32) for _ in range(4))
     slots, numbers = list[tuple[int, int]](), list[int]()
-    for row, together in enumerate(examples):
+    for row, pieces in enumerate(together):
         end = 0
-        for part, example in enumerate(together, start=1):
-            document = asked.texts[asked.document[example]]
-            first = int(asked.questions.offsets[example])
-            pieces = [document, *(asked.texts[question] for question in asked.questions[example])]
-            for number, piece in enumerate(pieces):
-                cells = slice(end, end + len(piece))
-                tokens[row, cells], parts[row, cells], segments[row, cells] = piece, part, number + 1
-                start = 0 if number == 0 else len(document)
-                positions[row, cells] = np.arange(start, start + len(piece))
-                end += len(piece)
-                if number:
+        for part, piece in enumerate(pieces, start=1):
+            document = asked.texts[piece.document]
+            texts = [document, *(asked.texts[n] for n in asked.questions.values[piece.start : piece.stop])]
+            for segment, text in enumerate(texts, start=1):
+                cells = slice(end, end + len(text))
+                tokens[row, cells], parts[row, cells], segments[row, cells] = text, part, segment
+                before = 0 if segment == 1 else len(document)
+                positions[row, cells] = np.arange(before, before + len(text))
+                end += len(text)
+                if segment > 1:
                     slots.append((row, end - 1))
-                    numbers.append(first + number - 1)
-    return Rows(tokens, positions, parts, segments, np.array(slots, dtype=np.int64), np.array(numbers, dtype=np.int64))
+            numbers += range(piece.start, piece.stop)
+    places, which = np.array(slots, dtype=np.int64), np.array(numbers, dtype=np.int64)
+    return Rows(tokens, positions, parts, segments, places, which)

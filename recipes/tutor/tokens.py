@@ -26,7 +26,6 @@ from recipes.tutor.pool import Pool
 POOL = ("documents", "labels")
 YES, NO = " yes", " no"
 LONGEST = 380  # tokens of a document
-AT_ONCE = 20  # questions of an example
 # How Qwen2 cuts texts into words
 WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -121,7 +120,7 @@ def wordings(row: Mapping[str, Any]) -> list[str]:
 
 
 def tokenized(tokenizer: Tokenizer, rows: Iterable[Asked]) -> Questions:
-    """Long lists of questions are cut into several examples with the same document; answers stay in order."""
+    """Each text once, however often it is read."""
     numbers = dict[str, int]()
     documents, questions, answers = list[int](), list[list[int]](), list[float]()
 
@@ -129,10 +128,9 @@ def tokenized(tokenizer: Tokenizer, rows: Iterable[Asked]) -> Questions:
         return numbers.setdefault(text, len(numbers))
 
     for text, labels in rows:
-        for at in range(0, len(labels), AT_ONCE):
-            documents.append(number(document(text)))
-            questions.append([number(question(label)) for label, _ in labels[at : at + AT_ONCE]])
-            answers += [answer for _, answer in labels[at : at + AT_ONCE]]
+        documents.append(number(document(text)))
+        questions.append([number(question(label)) for label, _ in labels])
+        answers += [answer for _, answer in labels]
     read = np.array(documents, dtype=np.int32)
     return Questions(tokens(tokenizer, list(numbers)), read, Ragged.of(questions), np.array(answers, dtype=np.float16))
 

@@ -90,7 +90,7 @@ def test_its_layers_are_those_of_qwen2() -> None:
     theirs.load_state_dict(state)
     text, question = list(range(10, 22)), [3, 4, 5]
     hidden = theirs(torch.tensor([text + question])).last_hidden_state[0, -1]
-    assert alone(tutor, text, question) == pytest.approx(float(tutor.head(hidden)), abs=1e-4)
+    assert alone(tutor, text, question) == pytest.approx(float(tutor.head(hidden).detach()), abs=1e-4)
 
 
 def test_a_question_is_answered_as_if_it_stood_alone() -> None:
@@ -110,24 +110,36 @@ def test_every_example_stands_in_one_row_whole() -> None:
     asked = questions(np.random.default_rng(3), 50)
     found = np.concatenate([batch.numbers for batch in batches(asked, range(50), rows=3, columns=64)])
     assert sorted(found.tolist()) == list(range(100))
-    with pytest.raises(ValueError, match="and a row 8"):
-        list(batches(asked, range(50), rows=3, columns=8))
+    long = Questions(Ragged.of([[1] * 7, [2] * 3]), np.zeros(1, dtype=int), Ragged.of([[1]]), np.zeros(1))
+    with pytest.raises(ValueError, match="have 10 tokens, and a row 6"):
+        list(batches(long, [0], rows=1, columns=6))
 
 
-def test_it_learns_and_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learn, "COLUMNS", 64)
+def test_many_questions_about_one_text_are_answered_as_few_are() -> None:
+    """More than a row holds, and more than are told apart in one."""
+    generator, tutor = np.random.default_rng(5), tutor_of(5)
+    texts = Ragged.of([generator.integers(10, TOKENS, 12).tolist(), *([5, n] for n in range(10, 40))])
+    numbers = [n for _ in range(4) for n in range(1, 31)]
+    asked = Questions(texts, np.zeros(1, dtype=int), Ragged.of([numbers]), np.zeros(120, dtype=np.float16))
+    wide, narrow = (learn.answer(tutor, asked, 2, columns) for columns in (512, 32))
+    np.testing.assert_allclose(wide, narrow, atol=1e-4)
+    np.testing.assert_allclose(wide, np.tile(wide[:30], 4), atol=1e-4)
+    assert len(set(wide[:30].round(3).tolist())) > 20
+
+
+def test_it_learns_and_answers() -> None:
     tutor = tutor_of(4)
-    known, fresh = questions(np.random.default_rng(4), 4000), questions(np.random.default_rng(5), 200)
-    arguments = argparse.Namespace(seed=1, rows=8, rate=1e-3, minutes=5, device="cpu")
+    known, fresh = questions(np.random.default_rng(4), 3000), questions(np.random.default_rng(5), 200)
+    arguments = argparse.Namespace(seed=1, rows=8, columns=64, rate=2e-3, minutes=5, device="cpu")
     learn.learn(tutor, known, arguments)
-    odds = learn.answer(tutor, fresh, rows=8)
+    odds = learn.answer(tutor, fresh, 8, 64)
     assert ((odds > 0) == (fresh.answers > 0.5)).mean() > 0.9
     untouched = dict(tutor_of(4).named_parameters())
     kept = {name for name, value in tutor.named_parameters() if torch.equal(value, untouched[name])}
     assert kept == set(untouched) - set(to_learn(tutor)), "the language model itself does not change"
     again = build({name: untouched[name] for name in untouched if name in kept or "head" in name}, HEADS, SHARED, 1e6,
                   learned={name: value.detach() for name, value in to_learn(tutor).items()})  # fmt: skip
-    np.testing.assert_allclose(learn.answer(again, fresh, rows=8), odds, atol=1e-5)
+    np.testing.assert_allclose(learn.answer(again, fresh, 8, 64), odds, atol=1e-5)
     with pytest.raises(ValueError, match="does not fit these weights"):
         build(
             {name: untouched[name] for name in untouched if name in kept or "head" in name},
@@ -278,10 +290,9 @@ def test_from_texts_to_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     run(tokens, *source, *folder, *measured)
     run(weights, *source, "--tokens", str(tmp_path / "tokens.npz"), "--layers", "2", "--out", str(packed))
     run(near, "--store", str(store), "--base", str(encoder), *folder, "--device", "cpu")
-    monkeypatch.setattr(learn, "COLUMNS", 256)
     answers = [tmp_path / "first.npz", tmp_path / "again.npz"]
     for path in answers:  # the second goes on behind the learning
-        run(learn, *folder, *measured, "--out", str(path), "--rows", "2", "--device", "cpu")
+        run(learn, *folder, *measured, "--out", str(path), "--rows", "2", "--columns", "256", "--device", "cpu")
     first, again = map(Tutored.load, answers)
     assert len(first.document) == 12
     np.testing.assert_allclose(first.odds, again.odds, atol=0.1)
