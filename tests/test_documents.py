@@ -135,8 +135,9 @@ def test_readme_gives_the_test_command_of_ci() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     run = [line for line in script.splitlines() if line.strip() and not line.startswith(("#", "set ", "cd "))]
     shown = [line.partition("#")[0].strip() for block in blocks(README) for line in commands(block.content)]
-    assert [line.split()[0] for line in run] == [".ci/browser", "make"]  # what the tests need, and the tests
-    assert run[1] in shown
+    needed = [".ci/browser", "make", "wait"]  # at once, what the tests need and their environment
+    assert [line.split()[0] for line in run] == [*needed, "make"]
+    assert run[-1] in shown
 
 
 def test_the_demo_ends_with_three_next_steps() -> None:
