@@ -192,7 +192,7 @@ def tutoring(arguments: argparse.Namespace, tutor: dict[str, Any], store: Path, 
     minutes = 1 if arguments.smoke else tutor["minutes"]
     return [
         stage("tutor.tokens", tokens, {**gguf, "--folder": folder, **measured}),
-        stage("tutor.weights", packed, {**gguf, "--tokens": tokens, "--layers": tutor["layers"], "--out": packed}),
+        stage("tutor.weights", packed, {**gguf, "--layers": tutor["layers"], "--out": packed}),
         stage("tutor.near", folder / "near.npz", {"--store": store, "--base": judging, "--folder": folder, **device}),
         stage(
             "tutor.learn",

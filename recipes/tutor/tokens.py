@@ -3,7 +3,7 @@
     python -m recipes.tutor.tokens --gguf model.gguf --folder tutor/ --validation validation.json
 
 Writes tokens.npz, which holds all that the stages behind it need: what is learned, what is measured with --validation,
-the pool of documents and labels, and the tokens that occur, in the order of their numbers.
+and the pool of documents and labels; and tokenizer.json.
 """
 
 import argparse
@@ -11,20 +11,23 @@ import json
 import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from recipes.files import json_lines
 from recipes.sources.written import worded
 from recipes.store import Ints, Ragged
 from recipes.tutor.pool import Pool
+from setscore.prompts import Template
 
 POOL = ("documents", "labels")
-YES, NO = " yes", " no"
+# The package's own prompt, cut where it cuts it: the empty line goes with the document
+PREFIX, QUESTION = Template.of("express").text.split("{document}")
+GAP = QUESTION[: len(QUESTION) - len(QUESTION.lstrip())]
 LONGEST = 380  # tokens of a document
 # How Qwen2 cuts texts into words
 WORDS = (
@@ -79,15 +82,13 @@ def main() -> None:
     texts = [*map(document, documents), *map(question, labels)]
     nothing = Ragged.of([])
     found["pool"] = Questions(tokens(tokenizer, texts), np.arange(len(documents)), nothing, np.zeros(0))
-    used = sorted({int(n) for each in found.values() for n in np.unique(each.texts.values)})
-    numbers = np.zeros(max(used) + 1, dtype=np.uint16 if len(used) < 1 << 16 else np.uint32)
-    numbers[used] = np.arange(len(used))
-    arrays = {"used": np.array(used), "yes_no": np.array([tokenizer.encode(word).ids[0] for word in (YES, NO)])}
+    arrays = Pool.load(folder / "pool.npz").arrays()
     for name, each in found.items():
-        arrays |= replace(each, texts=Ragged(numbers[each.texts.values], each.texts.offsets)).arrays(name)
-        print(f"{name}: {len(each.document)} texts, {len(each.answers)} questions")
+        arrays |= each.arrays(name)
+        print(f"{name}: {len(each.document)} texts, {len(each.answers)} questions, {length(each) / 1e6:.1f} M tokens")
     with (folder / "tokens.npz").open("wb") as stream:
-        np.savez_compressed(stream, allow_pickle=False, **arrays, **Pool.load(folder / "pool.npz").arrays())
+        np.savez_compressed(stream, allow_pickle=False, **arrays)
+    tokenizer.save(str(folder / "tokenizer.json"))
 
 
 def learned(row: Mapping[str, Any], generator: random.Random) -> Asked:
@@ -136,11 +137,11 @@ def tokenized(tokenizer: Tokenizer, rows: Iterable[Asked]) -> Questions:
 
 
 def document(text: str) -> str:
-    return f"Text: {text}"
+    return f"{PREFIX}{text}{GAP}"
 
 
 def question(label: str) -> str:
-    return f"\nLabel: {label}. Applies:"
+    return QUESTION.strip().replace("{label}", label)
 
 
 def tokens(tokenizer: Tokenizer, texts: list[str]) -> Ragged:
@@ -148,8 +149,14 @@ def tokens(tokenizer: Tokenizer, texts: list[str]) -> Ragged:
     return Ragged.of([each.ids[:LONGEST] for each in found], np.uint32)
 
 
+def length(asked: Questions) -> int:
+    """Tokens of all texts and questions, each document once."""
+    sizes = np.diff(asked.texts.offsets)
+    return int(sizes[asked.document].sum() + sizes[asked.questions.values].sum())
+
+
 def tokenizer_of(path: Path) -> Tokenizer:
-    """The tokenizer that a GGUF file of a Qwen2 model holds. Text never becomes a special token: it has none here."""
+    """The tokenizer that a GGUF file of a Qwen2 model holds. Text never becomes a special token."""
     import gguf
 
     fields = gguf.GGUFReader(str(path)).fields
@@ -162,6 +169,9 @@ def tokenizer_of(path: Path) -> Tokenizer:
     cut = pre_tokenizers.Split(Regex(WORDS), "isolated")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([cut, pre_tokenizers.ByteLevel(False, use_regex=False)])
     tokenizer.decoder = decoders.ByteLevel()
+    special = [word for word in words if word.startswith("<|") and word.endswith("|>")]
+    tokenizer.add_special_tokens([AddedToken(word, special=True, normalized=False) for word in special])
+    tokenizer.encode_special_tokens = True
     return tokenizer
 
 

@@ -1,10 +1,9 @@
 """A GGUF file of a Qwen2 model as a small file of the tutor's weights, still quantised: what is not needed is left out.
 
-    python -m recipes.tutor.weights --gguf model.gguf --tokens tutor/tokens.npz --layers 21 --out weights.safetensors
+    python -m recipes.tutor.weights --gguf model.gguf --layers 21 --out weights.safetensors
 
-Kept are the first layers, the embeddings of the tokens that `recipes.tutor.tokens` found, and of the output only the
-rows of yes and no. The upper layers of a language model choose words, which the tutor has no use for. `unpack` makes
-float tensors of the file, wherever there is torch.
+Kept are the first layers, the embeddings, and of the output only the rows of yes and no. The upper layers of a language
+model choose words, which the tutor has no use for. `unpack` makes float tensors of the file, wherever there is torch.
 """
 
 import argparse
@@ -17,6 +16,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+ANSWERS = ("Ġyes", "Ġno")  # as byte-level vocabularies write them
 BLOCK = 256  # weights that share a scale of scales
 Q4, Q6 = "Q4_K", "Q6_K"
 BYTES = {Q4: 144, Q6: 210}  # of a block
@@ -33,18 +33,15 @@ NAMES = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gguf", type=Path, required=True)
-    parser.add_argument("--tokens", type=Path, required=True, help="what recipes.tutor.tokens wrote")
     parser.add_argument("--layers", type=int, required=True, help="how many, from the first")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    with np.load(arguments.tokens, allow_pickle=False) as saved:
-        used, (yes, no) = saved["used"].tolist(), saved["yes_no"].tolist()
-    packed, about = pack(arguments.gguf, arguments.layers, used, yes, no)
+    packed, about = pack(arguments.gguf, arguments.layers)
     save_file(packed, arguments.out, metadata=about)
-    print(f"{arguments.layers} layers, {len(used)} tokens: {arguments.out.stat().st_size / 1e6:.0f} MB")
+    print(f"{arguments.layers} layers: {arguments.out.stat().st_size / 1e6:.0f} MB")
 
 
-def pack(path: Path, layers: int, tokens: list[int], yes: int, no: int) -> tuple[dict[str, Tensor], dict[str, str]]:
+def pack(path: Path, layers: int) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Tensors by the tutor's names, quantised ones as bytes [rows, bytes of a row]; and what `unpack` must know."""
     import gguf
 
@@ -62,8 +59,10 @@ def pack(path: Path, layers: int, tokens: list[int], yes: int, no: int) -> tuple
         found[name] = torch.from_numpy(data if rows is None else data[rows])
         kinds[name] = kind
 
-    take("word.weight", "token_embd.weight", tokens)
-    take("yes_no", "output.weight" if "output.weight" in tensors else "token_embd.weight", [yes, no])
+    words = reader.fields["tokenizer.ggml.tokens"].contents()
+    take("word.weight", "token_embd.weight")
+    output = "output.weight" if "output.weight" in tensors else "token_embd.weight"
+    take("yes_no", output, [words.index(answer) for answer in ANSWERS])
     take("norm.weight", "output_norm.weight")
     for number in range(layers):
         for ours, theirs in NAMES.items():
