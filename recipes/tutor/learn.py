@@ -19,18 +19,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.nn import functional
 
 from recipes.store import Ragged
-from recipes.tutor.model import Tutor, build, to_learn
+from recipes.tutor.corrections import correct, save, to_learn
 from recipes.tutor.pool import Pool
 from recipes.tutor.rows import Rows, batches
 from recipes.tutor.tokens import Questions, wordings
-from recipes.tutor.weights import unpack
 from recipes.tutored import Tutored
 from recipes.validate import measure, measure_written, report
+from setscore.backbones.causal.model import CausalModel, build
+from setscore.backbones.causal.weights import LEARNED, WEIGHTS, corrected, unpack
 
 TRIED = 10  # steps until the time of a step is known
 
@@ -49,12 +49,13 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.manual_seed(arguments.seed)
     torch.set_float32_matmul_precision("high")
-    device, learned = torch.device(arguments.device), arguments.folder / "learned.safetensors"
-    tutor = load(arguments.folder, device)
+    device, learned = torch.device(arguments.device), arguments.folder / LEARNED
     if not learned.exists():
+        tutor = correct(load(arguments.folder, device))
         learn(tutor, Questions.load(arguments.folder / "tokens.npz", "learn"), arguments)
-        save_file({name: value.half() for name, value in to_learn(tutor).items()}, learned.with_suffix(".new"))
-        learned.with_suffix(".new").replace(learned)
+        save(to_learn(tutor), learned)
+        del tutor
+    tutor = load(arguments.folder, device)
     if arguments.validation:
         odds = answer(
             tutor, Questions.load(arguments.folder / "tokens.npz", "measure"), arguments.rows, arguments.columns
@@ -77,23 +78,25 @@ def near(folder: Path) -> Questions:
     return Questions(pool.texts, pool.document, questions, np.full(len(questions.values), np.nan, dtype=np.float16))
 
 
-def load(folder: Path, device: torch.device) -> Tutor:
-    """The tutor, with what it has learned if it has."""
-    state, numbers = unpack(folder / "weights.safetensors", str(device))
-    if device.type == "cuda":  # matrices as they are computed with, the head and norms as they are learned with
-        state = {
-            name: value.bfloat16() if value.dim() > 1 and "head" not in name else value for name, value in state.items()
-        }
-    path = folder / "learned.safetensors"
-    learned = {name: value.float() for name, value in load_file(path, str(device)).items()} if path.exists() else None
-    tutor = build(state, int(numbers["heads"]), int(numbers["shared"]), numbers["base"], learned=learned)
+def load(folder: Path, device: torch.device) -> CausalModel:
+    """The language model, with what it has learned if it has."""
+    state, numbers = unpack(folder / WEIGHTS, str(device))
+    if (folder / LEARNED).exists():
+        state = corrected(state, folder / LEARNED)
+    if device.type == "cuda":  # matrices as they are computed with
+        state = {name: half(value) if name.startswith(("word", "layers")) else value for name, value in state.items()}
+    tutor = build(state, *numbers)
     if device.type == "cuda":
         for layer in tutor.layers:
             layer.compile()
     return tutor
 
 
-def learn(tutor: Tutor, asked: Questions, arguments: argparse.Namespace) -> None:
+def half(value: torch.Tensor) -> torch.Tensor:
+    return value.bfloat16() if value.dim() > 1 else value
+
+
+def learn(tutor: CausalModel, asked: Questions, arguments: argparse.Namespace) -> None:
     """Cross-entropy of every answer; the rate falls to nothing with the last batch that the time allows."""
     order = np.random.default_rng(arguments.seed).permutation(len(asked.document))
     stream = list(batches(asked, order.tolist(), rows=arguments.rows, columns=arguments.columns))
@@ -131,7 +134,7 @@ def learn(tutor: Tutor, asked: Questions, arguments: argparse.Namespace) -> None
             break
 
 
-def ask(tutor: Tutor, batch: Rows) -> Tensor:
+def ask(tutor: CausalModel, batch: Rows) -> Tensor:
     """Log-odds [S] of a batch."""
     device = tutor.head.weight.device
     arrays = (batch.tokens, batch.positions, batch.parts, batch.segments, batch.slots)
@@ -140,7 +143,7 @@ def ask(tutor: Tutor, batch: Rows) -> Tensor:
 
 
 @torch.no_grad()
-def answer(tutor: Tutor, asked: Questions, rows: int, columns: int) -> np.ndarray:
+def answer(tutor: CausalModel, asked: Questions, rows: int, columns: int) -> np.ndarray:
     """Log-odds of every question of every example."""
     odds, began = np.full(len(asked.answers), np.nan, dtype=np.float32), time.monotonic()
     tutor.eval()

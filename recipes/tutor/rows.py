@@ -10,7 +10,6 @@ from recipes.store import Ints
 from recipes.tutor.tokens import Questions
 
 WINDOW = 2048  # pieces that are put into rows together
-MOST = 60  # questions of a piece; model.py counts them in 64s
 
 
 class Piece(NamedTuple):
@@ -59,7 +58,7 @@ def _pieces(asked: Questions, order: Sequence[int], columns: int) -> Iterator[Pi
                 raise ValueError(
                     f"A document and a question have {sizes[document] + size} tokens, and a row {columns}."
                 )
-            if used + size > columns or number - start == MOST:
+            if used + size > columns:
                 yield Piece(document, start, number, used)
                 start, used = number, sizes[document]
             used += size

@@ -3,7 +3,7 @@
     python -m recipes.tutor.weights --gguf model.gguf --layers 21 --out weights.safetensors
 
 Kept are the first layers, the embeddings, and of the output only the rows of yes and no. The upper layers of a language
-model choose words, which the tutor has no use for. `unpack` makes float tensors of the file, wherever there is torch.
+model choose words, which the tutor has no use for. What the names mean: src/setscore/backbones/causal.
 """
 
 import argparse
@@ -12,14 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from setscore.backbones.causal.weights import BYTES
+
 ANSWERS = ("Ġyes", "Ġno")  # as byte-level vocabularies write them
-BLOCK = 256  # weights that share a scale of scales
-Q4, Q6 = "Q4_K", "Q6_K"
-BYTES = {Q4: 144, Q6: 210}  # of a block
 NAMES = {
     "n1": "attn_norm",
     "n2": "ffn_norm",
@@ -79,52 +77,6 @@ def pack(path: Path, layers: int) -> tuple[dict[str, Tensor], dict[str, str]]:
         )
     }
     return found, {"kinds": json.dumps(kinds), **{name: str(value) for name, value in numbers.items()}}
-
-
-def unpack(path: Path, device: str = "cpu") -> tuple[dict[str, Tensor], dict[str, float]]:
-    """Float tensors for `model.build`, and the numbers that it takes beside them."""
-    state, about = dict[str, Tensor](), dict[str, str]()
-    with safe_open(str(path), "pt", device=device) as file:
-        about = file.metadata()
-        for name, kind in json.loads(about["kinds"]).items():
-            state[name] = restored(file.get_tensor(name), kind)
-    for name in [name for name in state if name.endswith("q.weight") or name.endswith("q.bias")]:
-        parts = [state.pop(name.replace(".q.", f".{each}.")) for each in "qkv"]
-        state[name.replace(".q.", ".qkv.")] = torch.cat(parts)
-    yes, no = state.pop("yes_no")
-    state |= {"head.weight": (yes - no)[None], "head.bias": torch.zeros(1, device=yes.device)}
-    return state, {"heads": int(about["heads"]), "shared": int(about["shared"]), "base": float(about["base"])}
-
-
-def restored(data: Tensor, kind: str) -> Tensor:
-    """Floats [..., weights] of bytes [..., bytes]."""
-    if kind not in BYTES:
-        return data.float()
-    blocks = data.reshape(-1, BYTES[kind])
-    values = four_bits(blocks) if kind == Q4 else six_bits(blocks)
-    return values.reshape(*data.shape[:-1], -1)
-
-
-def four_bits(blocks: Tensor) -> Tensor:
-    """Q4_K: eight groups of 32 weights, each w = d * scale * q - least * offset; scales and offsets have six bits."""
-    d, least = blocks[:, :4].contiguous().view(torch.float16).float().T
-    a, b, c = blocks[:, 4:16].reshape(-1, 3, 4).unbind(1)
-    scales = torch.cat([a & 63, (c & 15) | ((a >> 6) << 4)], dim=1).float()
-    offsets = torch.cat([b & 63, (c >> 4) | ((b >> 6) << 4)], dim=1).float()
-    pairs = blocks[:, 16:].reshape(-1, 4, 1, 32)
-    q = torch.cat([pairs & 15, pairs >> 4], dim=2).reshape(-1, 8, 32).float()
-    return ((d[:, None] * scales)[..., None] * q - (least[:, None] * offsets)[..., None]).reshape(-1, BLOCK)
-
-
-def six_bits(blocks: Tensor) -> Tensor:
-    """Q6_K: sixteen groups of 16 weights, w = d * scale * (q - 32); four bits of q stand apart from the two upper."""
-    low, high = blocks[:, :128].reshape(-1, 2, 1, 64), blocks[:, 128:192].reshape(-1, 2, 1, 32)
-    scales = blocks[:, 192:208].contiguous().view(torch.int8).float()
-    d = blocks[:, 208:210].contiguous().view(torch.float16).float()
-    lower = torch.cat([low & 15, low >> 4], dim=2).reshape(-1, 2, 4, 32)
-    upper = torch.cat([(high >> shift) & 3 for shift in (0, 2, 4, 6)], dim=2)
-    q = (lower | (upper << 4)).reshape(-1, 16, 16).float() - 32
-    return ((d * scales)[..., None] * q).reshape(-1, BLOCK)
 
 
 if __name__ == "__main__":

@@ -25,24 +25,27 @@ from recipes.run import TOKENIZER
 from recipes.sources.rows import Row
 from recipes.store import Ragged, Store
 from recipes.tutor import learn, near, pool, tokens, weights
-from recipes.tutor.model import Shape, Tutor, build, to_learn
+from recipes.tutor.corrections import correct, save, to_learn
 from recipes.tutor.pool import Pool
 from recipes.tutor.rows import batches
 from recipes.tutor.tokens import Questions
-from recipes.tutor.weights import pack, unpack
+from recipes.tutor.weights import pack
 from recipes.tutored import Tutored
 from recipes.vocabulary import Vocabulary
+from setscore.backbones.causal.model import CausalModel, Shape, build
+from setscore.backbones.causal.weights import corrected, unpack
+from setscore.errors import BackboneError
+from tests.small_gguf import HEADS, INNER, LAYERS, SHARED, WIDTH, made
 
-gguf = pytest.importorskip("gguf")
-LAYERS, WIDTH, HEADS, SHARED, INNER, TOKENS = 3, 256, 4, 2, 512, 40
+pytest.importorskip("gguf")
+TOKENS = 40
 SMALL = SmallShape(layers=1, width=32, heads=1, inner=64)
 CONFIG = yaml.safe_load((HERE / "config.yaml").read_text())
 
 
-def tutor_of(seed: int) -> Tutor:
+def tutor_of(seed: int) -> CausalModel:
     torch.manual_seed(seed)
-    state = Tutor(Shape(LAYERS, WIDTH, HEADS, SHARED, INNER, TOKENS)).state_dict()
-    return build({name: value for name, value in state.items() if not name.endswith((".a", ".b"))}, HEADS, SHARED, 1e6)
+    return CausalModel(Shape(LAYERS, WIDTH, HEADS, SHARED, INNER, TOKENS))
 
 
 def questions(generator: np.random.Generator, examples: int) -> Questions:
@@ -59,7 +62,7 @@ def questions(generator: np.random.Generator, examples: int) -> Questions:
     return Questions(Ragged.of(texts), np.array(document), Ragged.of(asked), np.array(answers, dtype=np.float16))
 
 
-def alone(tutor: Tutor, text: list[int], question: list[int]) -> float:
+def alone(tutor: CausalModel, text: list[int], question: list[int]) -> float:
     """One question behind one text, in a row of its own."""
     cells = torch.tensor([text + question])
     segments = torch.tensor([[1] * len(text) + [2] * len(question)])
@@ -127,80 +130,25 @@ def test_many_questions_about_one_text_are_answered_as_few_are() -> None:
     assert len(set(wide[:30].round(3).tolist())) > 20
 
 
-def test_it_learns_and_answers() -> None:
-    tutor = tutor_of(4)
+def test_it_learns_and_answers(tmp_path: Path) -> None:
+    tutor = correct(tutor_of(4))
     known, fresh = questions(np.random.default_rng(4), 3000), questions(np.random.default_rng(5), 200)
     arguments = argparse.Namespace(seed=1, rows=8, columns=64, rate=2e-3, minutes=5, device="cpu")
     learn.learn(tutor, known, arguments)
     odds = learn.answer(tutor, fresh, 8, 64)
     assert ((odds > 0) == (fresh.answers > 0.5)).mean() > 0.9
-    untouched = dict(tutor_of(4).named_parameters())
-    kept = {name for name, value in tutor.named_parameters() if torch.equal(value, untouched[name])}
-    assert kept == set(untouched) - set(to_learn(tutor)), "the language model itself does not change"
-    again = build({name: untouched[name] for name in untouched if name in kept or "head" in name}, HEADS, SHARED, 1e6,
-                  learned={name: value.detach() for name, value in to_learn(tutor).items()})  # fmt: skip
-    np.testing.assert_allclose(learn.answer(again, fresh, 8, 64), odds, atol=1e-5)
-    with pytest.raises(ValueError, match="does not fit these weights"):
-        build(
-            {name: untouched[name] for name in untouched if name in kept or "head" in name},
-            HEADS,
-            SHARED,
-            1e6,
-            learned={},
-        )
-
-
-def made(path: Path) -> dict[str, np.ndarray]:
-    """A GGUF file of a small Qwen2 model, its matrices of random bytes in both kinds of blocks."""
-    generator, writer = np.random.default_rng(6), gguf.GGUFWriter(str(path), "qwen2")
-    writer.add_head_count(HEADS)
-    writer.add_head_count_kv(SHARED)
-    writer.add_rope_freq_base(1e6)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("qwen2")
-    symbols = [chr(c) for c in range(33, 127)] + ["Ġ", "Ċ", "Ġy", "Ġye", "Ġyes", "Ġn", "Ġno"]
-    writer.add_token_list(symbols)
-    writer.add_token_merges(["Ġ y", "Ġy e", "Ġye s", "Ġ n", "Ġn o"])
-    tensors: dict[str, np.ndarray] = {}
-
-    def add(name: str, rows: int, columns: int, kind: str) -> None:
-        blocks = rows * columns // 256
-        data = generator.integers(0, 256, (blocks, {"Q4_K": 144, "Q6_K": 210}[kind]), dtype=np.uint8)
-        scales = generator.uniform(1e-4, 1e-3, (blocks, 2)).astype(np.float16).view(np.uint8)
-        if kind == "Q4_K":
-            data[:, :4] = scales
-        else:
-            data[:, 208:] = scales[:, :2]
-        kind_of = getattr(gguf.GGMLQuantizationType, kind)
-        data = data.reshape(rows, -1)
-        writer.add_tensor(name, data, raw_dtype=kind_of)
-        tensors[name] = gguf.quants.dequantize(data, kind_of)
-
-    add("token_embd.weight", len(symbols), WIDTH, "Q4_K")
-    add("output.weight", len(symbols), WIDTH, "Q6_K")
-    norm = np.ones(WIDTH, dtype=np.float32)
-    writer.add_tensor("output_norm.weight", norm)
-    size = WIDTH // HEADS
-    for number in range(LAYERS):
-        for name, rows, columns, kind in (
-            ("attn_q", WIDTH, WIDTH, "Q4_K"),
-            ("attn_k", SHARED * size, WIDTH, "Q4_K"),
-            ("attn_v", SHARED * size, WIDTH, "Q6_K"),
-            ("attn_output", WIDTH, WIDTH, "Q4_K"),
-            ("ffn_gate", INNER, WIDTH, "Q4_K"),
-            ("ffn_up", INNER, WIDTH, "Q4_K"),
-            ("ffn_down", WIDTH, INNER, "Q6_K"),
-        ):
-            add(f"blk.{number}.{name}.weight", rows, columns, kind)
-        for name, rows in (("attn_q", WIDTH), ("attn_k", SHARED * size), ("attn_v", SHARED * size)):
-            writer.add_tensor(f"blk.{number}.{name}.bias", np.full(rows, 0.5, dtype=np.float32))
-        for name in ("attn_norm", "ffn_norm"):
-            writer.add_tensor(f"blk.{number}.{name}.weight", norm)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return tensors
+    untouched = dict(tutor_of(4).state_dict())
+    for name, value in tutor.state_dict().items():
+        plain = name.replace(".linear.", ".")
+        if name not in to_learn(tutor):
+            assert torch.equal(value, untouched[plain]), "the language model itself does not change"
+    save(to_learn(tutor), tmp_path / "learned.safetensors")
+    again = build(corrected(untouched, tmp_path / "learned.safetensors"), HEADS, SHARED, 1e6)
+    np.testing.assert_allclose(learn.answer(again, fresh, 8, 64), odds, atol=0.05)
+    less = {name: value for name, value in to_learn(tutor).items() if not name.endswith("qkv.b")}
+    save(less, tmp_path / "less.safetensors")
+    with pytest.raises(BackboneError, match="does not fit the weights beside it"):
+        corrected(dict(tutor_of(4).state_dict()), tmp_path / "less.safetensors")
 
 
 def test_weights_are_read_as_the_format_says(tmp_path: Path) -> None:
@@ -208,14 +156,14 @@ def test_weights_are_read_as_the_format_says(tmp_path: Path) -> None:
     packed, about = pack(tmp_path / "model.gguf", LAYERS - 1)
     save_file(packed, tmp_path / "weights.safetensors", metadata=about)
     state, numbers = unpack(tmp_path / "weights.safetensors")
-    assert numbers == {"heads": HEADS, "shared": SHARED, "base": 1e6}
+    assert numbers == (HEADS, SHARED, 1e6)
     np.testing.assert_allclose(state["word.weight"], tensors["token_embd.weight"], rtol=1e-5)
     head = tensors["output.weight"][98] - tensors["output.weight"][100]
     np.testing.assert_allclose(state["head.weight"][0], head, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(state["layers.1.down.weight"], tensors["blk.1.ffn_down.weight"], rtol=1e-5, atol=1e-7)
     joined = np.concatenate([tensors[f"blk.0.attn_{each}.weight"] for each in "qkv"])
     np.testing.assert_allclose(state["layers.0.qkv.weight"], joined, rtol=1e-5, atol=1e-7)
-    tutor = build(state, HEADS, SHARED, 1e6)
+    tutor = build(state, *numbers)
     assert len(tutor.layers) == LAYERS - 1
     with pytest.raises(SystemExit, match="fewer than 4 layers"):
         pack(tmp_path / "model.gguf", LAYERS + 1)

@@ -43,6 +43,7 @@ __all__ = [
     "with_allowances",
 ]
 _NATIVE, _MINI = "setscore.backbones.native.backbone", "setscore.backbones.mini"
+_CAUSAL = "setscore.backbones.causal.backbone"
 # Each module holds spec_of(name, options) and load(name, *, attention, verbalizer, threads, options).
 BACKBONES = dict.fromkeys(EMBEDDED, _MINI) | dict.fromkeys(SPECS, _NATIVE)
 WINDOW_WORDS, MOST_WINDOWS = 192, 16  # of a document that is embedded beside its scores; about 256 tokens each
@@ -61,7 +62,8 @@ def _home(name: str) -> str:
     if name.endswith(".gguf"):
         return "setscore.backbones.llama_cpp"
     if Path(name).is_dir():  # made by recipes, or a checkpoint
-        return _MINI if (Path(name) / "model.onnx").is_file() else _NATIVE
+        made = {"model.onnx": _MINI, "learned.safetensors": _CAUSAL}
+        return next((home for file, home in made.items() if (Path(name) / file).is_file()), _NATIVE)
     others = "Or hf:<id> for a masked language model of transformers, a checkpoint's folder, or a .gguf file."
     raise BackboneError(f"{unknown_name('backbone', name, BACKBONES)} {others}")
 

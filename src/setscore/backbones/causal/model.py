@@ -1,16 +1,10 @@
-"""The tutor in torch: Qwen2's shape, whose questions about a text stand side by side behind it.
+"""Qwen2's transformer, of which one number is read at a token: how far yes is before no as the next one.
 
-A row holds several examples. A token sees what stands before it in its own document and question, and the whole
-document of its question; so no question sees another, as with the model that learns from the answers.
-
-The language model's own weights stay as they are. What is learned is a correction of low rank to each matrix,
-
-    y = W x + b + SCALE B A x        A [RANK, inputs], B [outputs, RANK], B = 0 at the start
-
-(LoRA, Hu et al., 2021), and the head: a hundredth of the numbers, small enough to keep.
+A row holds documents with the questions about them side by side. A token sees what stands before it in its own document
+and question, and the whole document of its question: no question sees another, and a document is computed once. For a
+causal model that is exact: a document never saw its question.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -19,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 EPSILON = 1e-6
-RANK, SCALE = 16, 2.0
+SEGMENTS = 4096  # more than a row has tokens
 
 
 @dataclass(frozen=True)
@@ -42,32 +36,16 @@ class Norm(nn.Module):
         return functional.rms_norm(x.float(), x.shape[-1:], self.weight, EPSILON).to(x.dtype)
 
 
-class Adapted(nn.Linear):
-    """A linear layer whose own weights stay as they are."""
-
-    def __init__(self, inputs: int, outputs: int, bias: bool = False) -> None:
-        super().__init__(inputs, outputs, bias)
-        self.a, self.b = nn.Parameter(torch.empty(RANK, inputs)), nn.Parameter(torch.zeros(outputs, RANK))
-
-    def start(self) -> None:
-        """As if there were no correction."""
-        device, bound = self.weight.device, 1 / math.sqrt(self.in_features)
-        self.a = nn.Parameter(torch.empty(RANK, self.in_features, device=device).uniform_(-bound, bound))
-        self.b = nn.Parameter(torch.zeros(self.out_features, RANK, device=device))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x) + SCALE * functional.linear(functional.linear(x, self.a), self.b)
-
-
 class Layer(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.heads, self.shared, self.size = shape.heads, shape.shared, shape.width // shape.heads
         self.n1, self.n2 = Norm(shape.width), Norm(shape.width)
-        self.qkv = Adapted(shape.width, (shape.heads + 2 * shape.shared) * self.size, bias=True)
-        self.o = Adapted(shape.width, shape.width)
-        self.gate, self.up = Adapted(shape.width, shape.inner), Adapted(shape.width, shape.inner)
-        self.down = Adapted(shape.inner, shape.width)
+        self.qkv = nn.Linear(shape.width, (shape.heads + 2 * shape.shared) * self.size)
+        self.o = nn.Linear(shape.width, shape.width, bias=False)
+        self.gate = nn.Linear(shape.width, shape.inner, bias=False)
+        self.up = nn.Linear(shape.width, shape.inner, bias=False)
+        self.down = nn.Linear(shape.inner, shape.width, bias=False)
 
     def forward(self, x: Tensor, turn: tuple[Tensor, Tensor], seen: Tensor) -> Tensor:
         """x [B, N, H]; `turn` cosines and sines [B, 1, N, size]; `seen` [B, 1, N, N], true where a token may look."""
@@ -88,7 +66,7 @@ def rotated(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
     return (x * turn[0] + torch.cat([-other, one], dim=-1) * turn[1]).to(x.dtype)
 
 
-class Tutor(nn.Module):
+class CausalModel(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.shape = shape
@@ -98,7 +76,10 @@ class Tutor(nn.Module):
         self.head = nn.Linear(shape.width, 1)  # the log-odds of yes against no
 
     def forward(self, tokens: Tensor, positions: Tensor, parts: Tensor, segments: Tensor, slots: Tensor) -> Tensor:
-        """Log-odds at the slots [S, 2] of packed rows [B, N]; parts and segments as in recipes/model.py."""
+        """Log-odds behind the tokens at `slots` [S, 2] of rows [B, N].
+
+        `parts` counts a row's documents from 1, 0 is padding; `segments` is 1 in a document, 2 .. in its questions.
+        """
         x = self.word(tokens)
         if torch.is_autocast_enabled(x.device.type):
             x = x.to(torch.get_autocast_dtype(x.device.type))
@@ -106,7 +87,8 @@ class Tutor(nn.Module):
         for layer in self.layers:
             x = layer(x, turn, seen)
         read = self.norm(x[slots[:, 0], slots[:, 1]]).float()
-        return (read * self.head.weight[0].float()).sum(dim=-1) + self.head.bias[0]  # not rounded to half precision
+        odds: Tensor = (read * self.head.weight[0].float()).sum(dim=-1) + self.head.bias[0]
+        return odds  # a product of matrices would round it to half precision
 
     def turn(self, positions: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         size = self.shape.width // self.shape.heads
@@ -117,38 +99,19 @@ class Tutor(nn.Module):
 
 def visible(parts: Tensor, segments: Tensor) -> Tensor:
     """[B, 1, N, N]: what each token may look at; padding (part 0) sees the padding before it."""
-    group = parts * 64 + segments
-    document = torch.where(parts > 0, parts * 64 + 1, -1)
+    group = parts * SEGMENTS + segments
+    document = torch.where(parts > 0, parts * SEGMENTS + 1, -1)
     allowed = (group[:, :, None] == group[:, None, :]) | (document[:, :, None] == group[:, None, :])
     columns = parts.shape[1]
     before = torch.ones(columns, columns, dtype=torch.bool, device=parts.device).tril()
     return (allowed & before)[:, None]
 
 
-def build(
-    state: Mapping[str, Tensor], heads: int, shared: int, base: float, *, learned: Mapping[str, Tensor] | None = None
-) -> Tutor:
-    """With these weights, in their own types; only corrections and head are there to be learned."""
+def build(state: Mapping[str, Tensor], heads: int, shared: int, base: float) -> CausalModel:
+    """A model with these tensors, in their own types."""
     (tokens, width), (inner, _) = state["word.weight"].shape, state["layers.0.up.weight"].shape
     layers = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
     with torch.device("meta"):
-        tutor = Tutor(Shape(layers, width, heads, shared, inner, tokens, base))
-    missing, surplus = tutor.load_state_dict(state, strict=False, assign=True)
-    for module in tutor.modules():
-        if isinstance(module, Adapted):
-            module.start()
-    wanted = set(to_learn(tutor))
-    if surplus or set(missing) | {"head.weight", "head.bias"} != wanted:
-        raise ValueError(f"the weights do not fit: missing {sorted(set(missing) - wanted)[:3]}, surplus {surplus[:3]}.")
-    if learned is not None:
-        if set(learned) != wanted:
-            raise ValueError("what was learned does not fit these weights: it has other tensors.")
-        tutor.load_state_dict(learned, strict=False)
-    for name, parameter in tutor.named_parameters():
-        parameter.requires_grad_(name in wanted)
-    return tutor
-
-
-def to_learn(tutor: Tutor) -> dict[str, Tensor]:
-    """Corrections and head, by their names."""
-    return {name: p for name, p in tutor.named_parameters() if name.endswith((".a", ".b")) or name.startswith("head.")}
+        model = CausalModel(Shape(layers, width, heads, shared, inner, tokens, base))
+    model.load_state_dict(state, assign=True)
+    return model
