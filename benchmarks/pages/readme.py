@@ -150,7 +150,8 @@ def size_block(found: Found) -> str:
     return (
         f"- **Small**: {spec.parameters / 1e6:.0f} million parameters and {spec.context} tokens at a time, document and"
         " question together (`setscore models`).\n  English only. A label that only one passage of a longer document is"
-        " about is often missed\n  ([read passages](docs/how-to/documents.md#read-long-documents)).\n"
+        " about is often missed\n  ([reading passages](docs/how-to/documents.md#read-long-documents) finds some of"
+        " them).\n"
         f"- **Words before meaning**: of {of_negation} near pairs that differ by a negation, both texts are decided"
         f" right in {negation};\n  of {of_sarcasm} that differ by sarcasm, in {sarcasm}"
         " (`python benchmarks/studies/everyday.py`).\n"

@@ -152,7 +152,8 @@ def test_metrics_count(start):
 def test_info_says_what_is_served(start):
     told = start(limits=Limits(documents=7)).get("/info").json()
     thresholds = dict.fromkeys(LABELS, 0.5)
-    assert told["classifiers"] == {"news": {"labels": list(LABELS), "regime": "zero-shot", "thresholds": thresholds}}
+    assert told["classifiers"] == {"news": {"labels": list(LABELS), "regime": "zero-shot", "thresholds": thresholds,
+                                             "long_documents": "auto"}}  # fmt: skip
     assert (told["model_id"], told["max_client_batch_size"], told["page"]) == ("fake", 7, True)
 
 

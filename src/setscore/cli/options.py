@@ -109,7 +109,7 @@ class Model:
         str,
         typer.Option(
             help="truncate, chunk into overlapping windows, auto, or passages: as auto, and every passage of longer"
-            " texts on its own for labels in doubt, which finds more and takes about twice as long.",
+            " texts on its own for labels in doubt, which decides these better and takes about twice as long.",
             rich_help_panel=METHOD,
         ),
     ] = "auto"

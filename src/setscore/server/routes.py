@@ -88,10 +88,11 @@ def _document(given: str | schemas.DocumentIn) -> Document:
 
 
 def about(model: SetScoreClassifier) -> dict[str, Any]:
-    """Of a classifier: its labels, what it learned, and from which probability on each of its labels applies."""
+    """Of a classifier: labels, regime, from which probability on each label applies, and how it reads."""
     thresholds = model.current_calibration().thresholds_.tolist()
     return {
         "labels": model.classes_.tolist(),
         "regime": model.regime,
         "thresholds": dict(zip(map(str, model.classes_), thresholds, strict=True)),
+        "long_documents": model.long_documents,
     }
