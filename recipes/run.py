@@ -189,10 +189,10 @@ def tutoring(arguments: argparse.Namespace, tutor: dict[str, Any], store: Path, 
     gguf, measured = {"--gguf": arguments.gguf}, {}
     if arguments.validation:
         measured = {"--validation": arguments.validation}
-    minutes = 1 if arguments.smoke else tutor["minutes"]
+    layers, minutes = (2, 1) if arguments.smoke else (tutor["layers"], tutor["minutes"])
     return [
         stage("tutor.tokens", tokens, {**gguf, "--folder": folder, **measured}),
-        stage("tutor.weights", packed, {**gguf, "--layers": tutor["layers"], "--out": packed}),
+        stage("tutor.weights", packed, {**gguf, "--layers": layers, "--out": packed}),
         stage("tutor.near", folder / "near.npz", {"--store": store, "--base": judging, "--folder": folder, **device}),
         stage(
             "tutor.learn",
