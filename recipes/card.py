@@ -17,6 +17,8 @@ from recipes import HERE
 from recipes.sources.judged import NAME
 from recipes.sources.natural import load_tasks
 from recipes.sources.written import SOURCE as WRITTEN
+from recipes.tutored import Tutored
+from setscore.backbones.causal.weights import WEIGHTS, read
 from setscore.backbones.specs import KNOWN
 from setscore.experiments.diagnosis_words import STRONG_SLOT
 
@@ -38,15 +40,15 @@ def main() -> None:
     parser.add_argument("--note", default="", help="what the stages cannot know about how the runs were made")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    read = {name: json.loads((arguments.run / f"{name}.json").read_text()) for name in ("summary", "sanity")}
+    stages = {name: json.loads((arguments.run / f"{name}.json").read_text()) for name in ("summary", "sanity")}
     parity = json.loads(arguments.parity.read_text())
     results, everyday = (
         json.loads(path.read_text()) if path else None for path in (arguments.results, arguments.everyday)
     )
     runs = [log_end(path) for path in sorted(arguments.run.glob("run-*/log.jsonl"))]
     measured = figures(results, everyday)
-    text = card(arguments.model, read["summary"], read["sanity"], parity, runs, measured=measured, note=arguments.note)
-    arguments.out.write_text(text)
+    said = {"measured": measured, "note": arguments.note, "tutor": tutored(arguments.run)}
+    arguments.out.write_text(card(arguments.model, stages["summary"], stages["sanity"], parity, runs, **said))
 
 
 def log_end(path: Path) -> dict[str, Any]:
@@ -62,6 +64,7 @@ def card(
     *,
     measured: str = "",
     note: str = "",
+    tutor: str = "",
 ) -> str:
     """The text with every number filled in; a name without a number is an error."""
     copied, worded = summary["removed"]["documents"], summary["removed"]["wordings"]
@@ -86,6 +89,7 @@ def card(
         "more": more(summary),
         "toy": toy(runs, model),
         "note": f"\n{textwrap.fill(note, 120)}\n" if note else "",
+        "tutor": tutor,
         "checked": "" if summary["evaluation_documents_checked"] else " (not checked in this run)",
         "tasks": len(load_tasks(HERE / "tasks")),
         "runs": len(runs),
@@ -140,6 +144,19 @@ def read_by_hand(by_source: dict[str, int]) -> int:
 
 def judged(by_source: dict[str, int]) -> int:
     return sum(n for source, n in by_source.items() if source.startswith(f"{WRITTEN}{NAME}-"))
+
+
+def tutored(run: Path) -> str:
+    """What the tutor was and how much it said; nothing where there was none."""
+    if not (answers := run / "tutored.npz").exists():
+        return ""
+    said, (_, about) = Tutored.load(answers), read(run / "tutor" / WEIGHTS)
+    text = (
+        f"Before the rounds a tutor ({about['name']}, of which a part of the layers) learned the written rows and"
+        f" judged texts, and said about {len(said.document):,} texts whether labels apply, {len(said.odds):,} answers in"
+        " all. The rounds learned from these too (`recipes/tutor`, settings `tutored` of `recipes/config.yaml`)."
+    )
+    return f"\n{textwrap.fill(text, 120)}\n"
 
 
 def slot_table(layouts: dict[str, list[float]]) -> str:

@@ -190,6 +190,7 @@ def tutoring(arguments: argparse.Namespace, tutor: dict[str, Any], store: Path, 
     if arguments.validation:
         measured = {"--validation": arguments.validation}
     layers, minutes = (2, 1) if arguments.smoke else (tutor["layers"], tutor["minutes"])
+    few = {"--rows": 2} if arguments.smoke else {}
     return [
         stage("tutor.tokens", tokens, {**gguf, "--folder": folder, **measured}),
         stage("tutor.weights", packed, {**gguf, "--layers": layers, "--out": packed}),
@@ -197,7 +198,7 @@ def tutoring(arguments: argparse.Namespace, tutor: dict[str, Any], store: Path, 
         stage(
             "tutor.learn",
             out / "tutored.npz",
-            {"--folder": folder, "--out": out / "tutored.npz", "--minutes": minutes, **measured, **device},
+            {"--folder": folder, "--out": out / "tutored.npz", "--minutes": minutes, **few, **measured, **device},
         ),
     ]
 

@@ -76,7 +76,9 @@ def pack(path: Path, layers: int) -> tuple[dict[str, Tensor], dict[str, str]]:
             ("base", "rope.freq_base"),
         )
     }
-    return found, {"kinds": json.dumps(kinds), **{name: str(value) for name, value in numbers.items()}}
+    named = reader.fields.get("general.name")
+    about = {"kinds": json.dumps(kinds), "name": path.stem if named is None else str(named.contents())}
+    return found, about | {name: str(value) for name, value in numbers.items()}
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from recipes import HERE
+from recipes.card import tutored
 from recipes.kinds import Examples
 from recipes.model import Mini
 from recipes.model import Shape as SmallShape
@@ -245,6 +246,13 @@ def test_from_texts_to_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(first.document) == 12
     np.testing.assert_allclose(first.odds, again.odds, atol=0.1)
     assert set(json.loads((tmp_path / "measured.json").read_text())) == {"public", "judged"}
+    answers[0].rename(tmp_path / "tutored.npz")
+    (tmp_path / "tutor").mkdir()
+    packed.rename(tmp_path / "tutor" / "weights.safetensors")
+    told = " ".join(tutored(tmp_path).split())
+    assert "a tutor (model, of which a part of the layers) learned" in told
+    assert f"about 12 texts whether labels apply, {len(first.odds):,} answers in all" in told
+    assert tutored(tmp_path / "tutor") == ""
     document, chances = first[0]
     assert all(0 < chance < 1 for chance in chances.values())
     settings = CONFIG["train"] | {"kinds": {"tutored": 1.0}, "exact": 0.0}
