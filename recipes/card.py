@@ -153,8 +153,8 @@ def tutored(run: Path) -> str:
     said, (_, about) = Tutored.load(answers), read(run / "tutor" / WEIGHTS)
     text = (
         f"Before the rounds a tutor ({about['name']}, of which a part of the layers) learned the written rows and"
-        f" judged texts, and said about {len(said.document):,} texts whether labels apply, {len(said.odds):,} answers in"
-        " all. The rounds learned from these too (`recipes/tutor`, settings `tutored` of `recipes/config.yaml`)."
+        f" judged texts, and said about {len(said.document):,} texts whether labels apply, {len(said.odds):,} answers"
+        " in all. The rounds learned from these too (`recipes/tutor`, settings `tutored` of `recipes/config.yaml`)."
     )
     return f"\n{textwrap.fill(text, 120)}\n"
 
