@@ -153,6 +153,8 @@ def test_the_command(source):
     said = out.splitlines()
     assert re.match(r"rows +300", said[0])
     assert re.match(r"forwards +300 +shared attention", said[3])
+    between = r"(\d+\.\d \w+ to \d+\.\d \w+; )?"
+    assert re.match(rf"time +\d+\.\d \w+ +this machine, .*; {between}from \d+ documents, as busy as it is now", said[5])
     assert [line.split()[0] for line in said[-3:]] == ["machines", "1", "3"]
     code, _, err = invoke("estimate", source, *ASK, "--machines", "0")
     assert (code, "--machines are whole numbers from 1" in err) == (2, True)

@@ -12,7 +12,7 @@ from setscore.cli import options
 from setscore.cli.batch import Rows, Source, Watch
 from setscore.cli.classify import Classifier, Labels, model_of
 from setscore.cli.console import remark, results
-from setscore.errors import SetScoreError
+from setscore.errors import SetScoreError, counted
 
 
 @options.grouped
@@ -88,10 +88,7 @@ def _show(todo: Work, machine: Machine, found: list[tuple[int, float, float | No
     facts.add_row("tokens a document", f"{todo.document_tokens:,.0f}", "that are read, on average")
     facts.add_row("forwards", f"{todo.forwards:,}", f"{todo.attention} attention")
     facts.add_row("tokens to compute", f"{todo.tokens:,}", "")
-    span = (
-        f"{_time(machine.low)} to {_time(machine.high)}, from {machine.measured} documents" if machine.measured else ""
-    )
-    facts.add_row("time", _time(machine.seconds), f"{machine.name}; {span}" if span else machine.name)
+    facts.add_row("time", _time(machine.seconds), "; ".join([machine.name, *_measured(machine)]))
     facts.add_row("memory", f"{machine.memory / 1e9:.1f} GB", "of one process at most" if machine.measured else "")
     results.print(facts)
     table = Table(box=None, pad_edge=False, padding=(0, 2))
@@ -101,6 +98,15 @@ def _show(todo: Work, machine: Machine, found: list[tuple[int, float, float | No
         table.add_row(f"{count:,}", _time(seconds), *([] if money is None else [f"{money:,.2f}"]))
     results.print()
     results.print(table)
+
+
+def _measured(machine: Machine) -> list[str]:
+    """What the time was seen on, and how far it went up and down; what else keeps the cores busy is in it."""
+    if not machine.measured:
+        return []
+    ends = list(dict.fromkeys([_time(machine.low), _time(machine.high)]))
+    seen = f"from {counted(machine.measured, 'document')}, as busy as it is now"
+    return [" to ".join(ends), seen] if len(ends) > 1 else [seen]
 
 
 def _time(seconds: float) -> str:
