@@ -22,6 +22,7 @@ class Batch:
     parts: Ints
     slots: Ints  # [S, 2]
     yes: npt.NDArray[np.float32]  # [S]
+    final: npt.NDArray[np.bool_]  # [S] answers of which no teacher of the rounds has a say
     groups: Ints  # [G, LIST_WIDTH] slot numbers, -1 where there is none
     same: Ints  # [P, 2] slot numbers: one question in two wordings
     twins: Ints  # [T, 2] slot numbers: one question to two twins, of which the first answers yes
@@ -61,6 +62,7 @@ def _batch(placed: Sequence[tuple[int, int, Example]], rows: int, columns: int) 
     tokens, positions, segments, parts = (np.zeros((rows, columns), dtype=np.int32) for _ in range(4))
     count = np.zeros(rows, dtype=np.int32)
     slots, yes, groups, same, masked, weights, embeddings = [], [], [], [], [], [], []
+    final: list[bool] = []
     asked: dict[int, list[int]] = {}
     for row, room, example in placed:
         start, length = columns - room, len(example.tokens)
@@ -76,6 +78,7 @@ def _batch(placed: Sequence[tuple[int, int, Example]], rows: int, columns: int) 
             asked.setdefault(pair, []).append(len(slots) + slot)
         slots += [(row, start + offset) for offset, _ in example.slots]
         yes += [answer for _, answer in example.slots]
+        final += [example.final] * len(example.slots)
         masked += [(row, start + offset, token) for offset, token, _ in example.masked]
         weights += [weight for _, _, weight in example.masked]
         if example.embedding >= 0:
@@ -89,6 +92,7 @@ def _batch(placed: Sequence[tuple[int, int, Example]], rows: int, columns: int) 
         parts,
         np.array(slots, dtype=np.int64).reshape(-1, 2),
         np.array(yes, dtype=np.float32),
+        np.array(final, dtype=np.bool_),
         np.array(groups, dtype=np.int64).reshape(-1, LIST_WIDTH),
         np.array(same, dtype=np.int64).reshape(-1, 2),
         np.array(twins, dtype=np.int64).reshape(-1, 2),

@@ -34,6 +34,7 @@ class Example:
     paired: list[tuple[int, int]] = field(default_factory=list)  # a number that the twin's example has too, slot
     masked: list[tuple[int, int, float]] = field(default_factory=list)  # offset, token, weight
     length: int = 0  # tokens that could have been masked
+    final: bool = False  # answers stand as they are, though they are no plain yes or no: a tutor's
     embedding: int = -1  # document number; pool phrases follow the documents
 
     def add(self, tokens: Sequence[int], segment: int, start: int) -> None:
@@ -252,9 +253,11 @@ class Examples:
         drawn, shared = self.twins.draw(row)
         paired = range(self.pairs, self.pairs + shared)
         self.pairs += shared
-        first, *self.waiting = [
-            self._asked(self._of_row(one), questions, same=same, paired=paired) for one, (questions, same) in drawn
-        ]
+        found = []
+        for one, (questions, same) in drawn:
+            found.append(self._asked(self._of_row(one), questions, same=same, paired=paired))
+            found[-1].final = self.said is not None
+        first, *self.waiting = found
         return first
 
     def tutored(self, number: int) -> Example | None:
@@ -262,7 +265,9 @@ class Examples:
         assert self.said is not None
         document, answers = self.said[number]
         questions, same = self.twins.asked(answers)
-        return self._asked(self._of_document(document), questions, same=same)
+        example = self._of_document(document)
+        example.final = True
+        return self._asked(example, questions, same=same)
 
     def phrase(self) -> Example:
         """A phrase on its own, for its embedding."""

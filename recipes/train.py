@@ -224,7 +224,8 @@ class Run:
             masked = put(batch.masked[: self.config["diffusion_positions"]])
             at_masks = self.model.logits(hidden[masked[:, 0], masked[:, 1]]).float()
             same = put(batch.same)
-            yes = self.to_learn(yes, slots, same, (tokens, positions, parts, segments))
+            blended = self.to_learn(yes, slots, same, (tokens, positions, parts, segments))
+            yes = torch.where(put(batch.final), yes, blended)
         answers = at_slots[:, [self.words.yes, self.words.no]]
         logs = answers - at_slots.logsumexp(dim=-1, keepdim=True)
         asked = max(1, len(slots))  # a small batch may hold no question at all

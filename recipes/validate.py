@@ -149,6 +149,14 @@ def ask(
     return scores
 
 
+def indicator(each: Mapping[str, Any]) -> np.ndarray:
+    """Which labels of a set apply to which of its documents."""
+    gold = np.zeros((len(each["documents"]), len(each["labels"])), dtype=bool)
+    for row, numbers in enumerate(each["gold"]):
+        gold[row, numbers] = True
+    return gold
+
+
 def measure(scores: np.ndarray, gold: np.ndarray) -> dict[str, float]:
     order = np.argsort(-scores.ravel(), kind="stable")
     right = gold.ravel()[order].cumsum()
@@ -205,9 +213,7 @@ def validate(model: Mini, tokenizer: Tokenizer, sets: Mapping[str, Any]) -> dict
         if "rows" in each:
             found[name] = measure_written(score_written(model, tokenizer, each["rows"]), each["rows"])
             continue
-        gold = np.zeros((len(each["documents"]), len(each["labels"])), dtype=bool)
-        for row, numbers in enumerate(each["gold"]):
-            gold[row, numbers] = True
+        gold = indicator(each)
         found[name] = measure(score(model, tokenizer, each["documents"], each["labels"]), gold)
         lists = score_lists(model, tokenizer, each["documents"], each["labels"])
         if lists is not None:

@@ -28,7 +28,7 @@ from recipes.tutor.pool import Pool
 from recipes.tutor.rows import Rows, batches
 from recipes.tutor.tokens import Questions, wordings
 from recipes.tutored import Tutored
-from recipes.validate import measure, measure_written, report
+from recipes.validate import indicator, measure, measure_written, report
 from setscore.backbones.causal.model import CausalModel, build
 from setscore.backbones.causal.weights import LEARNED, WEIGHTS, corrected, unpack
 
@@ -187,11 +187,8 @@ def measured(odds: np.ndarray, sets: Mapping[str, Any]) -> dict[str, dict[str, f
                 at += len(words)
             found[name] = measure_written(answers, each["rows"])
             continue
-        shape = (len(each["documents"]), len(each["labels"]))
-        gold = np.zeros(shape, dtype=bool)
-        for row, numbers in enumerate(each["gold"]):
-            gold[row, numbers] = True
-        found[name] = measure(odds[at : at + gold.size].reshape(shape), gold)
+        gold = indicator(each)
+        found[name] = measure(odds[at : at + gold.size].reshape(gold.shape), gold)
         at += gold.size
     return found
 

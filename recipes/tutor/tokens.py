@@ -145,8 +145,9 @@ def question(label: str) -> str:
 
 
 def tokens(tokenizer: Tokenizer, texts: list[str]) -> Ragged:
-    found = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-    return Ragged.of([each.ids[:LONGEST] for each in found], np.uint32)
+    """A text that is cut keeps its last token: the empty line, where the question begins."""
+    found = (each.ids for each in tokenizer.encode_batch_fast(texts, add_special_tokens=False))
+    return Ragged.of([ids if len(ids) <= LONGEST else [*ids[: LONGEST - 1], ids[-1]] for ids in found], np.uint32)
 
 
 def length(asked: Questions) -> int:

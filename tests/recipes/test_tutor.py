@@ -16,8 +16,9 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from recipes import HERE
+from recipes.batches import pack as packed_rows
 from recipes.card import tutored
-from recipes.kinds import Examples
+from recipes.kinds import Example, Examples
 from recipes.model import Mini
 from recipes.model import Shape as SmallShape
 from recipes.prepare import assemble
@@ -276,3 +277,21 @@ def test_hand_made_answers_are_softened_by_what_the_tutor_said(tmp_path: Path) -
         found = examples_of(store, settings, said).written(row)
         assert found is not None
         assert {round(answer, 6) for _, answer in found.slots} == expected
+        assert found.final
+
+
+def test_no_teacher_of_the_rounds_changes_what_the_tutor_said() -> None:
+    said, guessed = (Example(tokens=[1, 2], positions=[0, 1], segments=[1, 1], slots=[(1, 0.3)]) for _ in range(2))
+    said.final = True
+    batch = next(packed_rows(iter([said, guessed] * 40), rows=1, columns=8))
+    assert batch.final.tolist() == [True, False, True, False]
+
+
+def test_a_text_that_is_cut_keeps_the_line_before_its_question(tmp_path: Path) -> None:
+    made(tmp_path / "model.gguf")
+    tokenizer = tokens.tokenizer_of(tmp_path / "model.gguf")
+    short, long = (tokens.document("a" * n) for n in (3, 3 * tokens.LONGEST))
+    found = tokens.tokens(tokenizer, [short, long])
+    assert len(found[1]) == tokens.LONGEST
+    assert found[0][-1] == found[1][-1]
+    assert tokenizer.decode([int(found[1][-1])]) == "\n"
